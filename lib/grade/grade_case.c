@@ -6,7 +6,7 @@
  * end (time, memory, output, exit status); then the validator's word. In an interactive run we hold both ends of both
  * pipes too: a write end until we know that its owner has ended, so that the other one does not end of the end of its
  * input before (which of the two was first decides), and the read ends, to read on in the place of one that has ended:
- * nobody dies of SIGPIPE.
+ * nobody dies of SIGPIPE but a submission that has been rejected, which would go on for as long as it may.
  *
  * The limit is CPU time, and the wall clock is there for programs that wait. Where other work has the processors, a
  * program that computes can run out of wall clock too: then it has used a part of it, and the case runs again. So does
@@ -256,7 +256,16 @@ struct pair {
 	int first;                 /* which ended first; -1 */
 };
 
-/* Waits for an event of the jailer, and reads what nobody reads any more. */
+/* Does its word count, whatever the submission did? */
+static bool validator_decides(const struct grade_trial *trial, const struct pair *pair)
+{
+	enum grade_verdict word = grade_check_verdict(trial->validator, &pair->once[1]->result);
+
+	return word == GRADE_JE || (pair->first == 1 && word != GRADE_AC);
+}
+
+/* Waits for an event of the jailer, and reads what nobody reads any more, but of a submission that is rejected already:
+ * that one ends of it. */
 static int pair_step(struct grade_trial *trial, struct pair *pair, struct err *err)
 {
 	struct pollfd fds[3] = {
@@ -277,6 +286,8 @@ static int pair_step(struct grade_trial *trial, struct pair *pair, struct err *e
 		if (pair->once[i]->done || pair->once[i]->over)
 			fd_close(&pair->write_end[i]);
 	}
+	if (pair->first == 1 && validator_decides(trial, pair))
+		fd_close(&pair->read_end[1]);
 	return result;
 }
 
@@ -324,11 +335,9 @@ static int pair_run(struct grade_trial *trial, struct pair *pair, struct err *er
 
 static void judge_pair(struct grade_trial *trial, const struct pair *pair)
 {
-	const struct grade_program *validator = trial->validator;
-	enum grade_verdict word = grade_check_verdict(validator, &pair->once[1]->result);
 	int64_t limit_us = (int64_t)(trial->bench->time_limit * 1e6);
 
-	if (word == GRADE_JE || (pair->first == 1 && word != GRADE_AC)) {
+	if (validator_decides(trial, pair)) {
 		judge_end(trial, pair->once[0]);
 		/* What a submission does when nobody talks to it any more says nothing of its speed. */
 		trial->outcome->cpu_us = MIN(trial->outcome->cpu_us, limit_us);
@@ -353,7 +362,7 @@ static void interactive_pass(struct grade_trial *trial)
 		err = ERR_INIT;
 		if (pair_run(trial, &pair, &err) == 0 && run.result.verdict != JAIL_XX &&
 		    check.result.verdict != JAIL_XX) {
-			if (try < GRADE_TRIES - 1 && starved(trial, &run, &check))
+			if (try < GRADE_TRIES - 1 && !validator_decides(trial, &pair) && starved(trial, &run, &check))
 				continue;
 			return judge_pair(trial, &pair);
 		}

@@ -86,3 +86,30 @@ load grade.bash
 	judge 3 p
 	[[ $stderr == *"the output validator cannot be used: its build made no file called run"* ]]
 }
+
+@test "interactive: a submission that is rejected does not go on until its limit; another try has no feedback of the one before" {
+	small p $'validation: custom interactive\n'
+	mkdir -p p/output_validators p/submissions/{wrong_answer,run_time_error}
+	rm p/submissions/accepted/a.py
+	cat >p/output_validators/v.py <<-'END'
+		import sys
+		open(sys.argv[3] + "judgemessage.txt", "x").write("no")
+		print(1, flush=True)
+		sys.exit(42 if sys.stdin.readline() == "2\n" else 43)
+	END
+	printf 'while True: print(7, flush=True)\n' >p/submissions/wrong_answer/spam.py
+	echo 100 >p/.timelimit
+	judge 0 p
+	[ "$(of wrong_answer/spam.py '[.verdict, .message, .cpu_us < 50000000] | tojson')" = '["WA","no",true]' ]
+	# It computes, and runs out of wall clock the first time.
+	cat >p/submissions/accepted/starved.py <<-END
+		import time
+		while time.time() < $(($(date +%s) + 5)):
+		    end = time.process_time() + 0.03
+		    while time.process_time() < end: pass
+		    time.sleep(0.07)
+		print(2)
+	END
+	echo 1 >p/.timelimit
+	judge 0 p accepted
+}
