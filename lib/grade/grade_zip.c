@@ -71,7 +71,7 @@ static const char *wrong_name(const char *name)
 
 		if (length > NAME_MAX_Z)
 			return "has a part of more than 255 bytes";
-		if ((length == 1 && part[0] == '.') || (length == 2 && part[0] == '.' && part[1] == '.'))
+		if (length == 2 && part[0] == '.' && part[1] == '.')
 			return "leads out of the package";
 		if (++depth > GRADE_ZIP_DEPTH)
 			return "is in too many folders";
@@ -83,10 +83,10 @@ static const char *wrong_name(const char *name)
 /* Does the link go up at most so far as to the top, and then down to something? */
 static bool stays_inside(const char *name, const char *target)
 {
-	size_t above = 0;
+	size_t above = 0, length;
 
-	for (const char *slash = strchr(name, '/'); slash; slash = strchr(slash + 1, '/'))
-		above += slash[1] != '/' && slash[1] != '\0';
+	for (; name[length = strcspn(name, "/")]; name += length + strspn(name + length, "/"))
+		above += !(length == 1 && *name == '.');
 	for (; str_starts(target, "../"); target += strlen("../"))
 		if (above-- == 0)
 			return false;

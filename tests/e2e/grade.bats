@@ -797,7 +797,7 @@ zip() {
 	mv p/data/secret/{größe\ ,a/}1.ans
 	mv p/output_validators p/validators
 	(cd p && /usr/bin/python3 -m zipfile -c ../links.zip problem.yaml data submissions validators)
-	zip links.zip 'link("output_validators", "validators"); link("data/secret/b/2.in", "../a/1.in"); link("data/secret/b/2.ans", "../a/1.ans")' a
+	zip links.zip 'link("./output_validators", "validators"); link("data/secret/b/2.in", "../a/1.in"); link("data/secret/b/2.ans", "../a/1.ans")' a
 	judge 1 links.zip
 	[ "$(of accepted/a.py '[.verdict, .cases] | tojson')" = '["WA",2]' ]
 	sp_until "" sh -c '[ -z "$(ls tmp)" ]'
@@ -817,7 +817,9 @@ zip() {
 	}
 	hostile 'h.zip: "../evil" leads out' 'z.writestr("../evil", "")'
 	hostile 'leads out' 'z.writestr("p/data/../../../../evil", "")'
-	hostile 'leads out' 'z.writestr("p/./problem.yaml", "")'
+	hostile 'leads out' 'z.writestr("p/./../../evil", "")'
+	hostile 'is there twice' 'z.writestr("p/problem.yaml", ""); z.writestr("p/./problem.yaml", "")'
+	hostile 'is a link that leads out' 'link("p/./b", "../../evil")'
 	hostile '"/evil" is an absolute name' 'z.writestr("/evil", "")'
 	hostile 'is a link that leads out' 'link("p", ".."); z.writestr("p/evil", "")'
 	hostile 'is a link that leads out' 'link("p/data/secret/1.ans", "/etc/passwd")'
