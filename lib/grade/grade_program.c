@@ -352,6 +352,36 @@ static void compile(const struct grade_maker *maker, const struct grade_source *
 		keep(maker, program, path);
 }
 
+/* Judges compile Python before they run it: a source that is none is a compile error, not one of each case. Whatever
+ * else goes wrong here goes wrong, or not, when it runs. */
+static void check_python(const struct grade_maker *maker, const struct grade_source *source,
+			 struct json_object *language, struct grade_program *program)
+{
+	static const char code[] = "import sys\n"
+				   "for name in sys.argv[1:]:\n"
+				   "    try: compile(open(name, 'rb').read(), name, 'exec', dont_inherit=True)\n"
+				   "    except (SyntaxError, ValueError) as e: sys.stderr.write(str(e)); sys.exit(3)\n";
+	auto_free const char **args = xcalloc(source->count + 1, sizeof(*args));
+	auto_close int fd = memfd_with("check", code, strlen(code));
+	auto_free char *text = NULL;
+	size_t n = 0, length = 0;
+	auto_once struct jail_once once = {
+		.spec = {.runner = source->runner, .limits = compile_limits(maker->package), .label = "compile"},
+		.program = {.code_fd = fd, .args = args, .stdin_fd = -1},
+		.capture = true,
+		.files = program->files,
+		.n_files = program->count,
+	};
+
+	for (size_t i = 0; i < source->count; i++)
+		if (grade_source_is_code(language, source->files[i].name))
+			args[n++] = source->files[i].name;
+	if (fd < 0 || jail_once(maker->client, &once, NULL) < 0 || once.result.verdict != JAIL_RE ||
+	    once.result.exit_code != 3 || jail_once_output(&once, 2, COMPILE_OUTPUT, &text, &length, NULL) < 0)
+		return;
+	end_with(program, GRADE_CE, text, length);
+}
+
 /* A folder with `build` and `run`: after `build`, `run` is the program. */
 static void run_scripts(const struct grade_maker *maker, const struct grade_source *source,
 			struct grade_program *program)
@@ -439,6 +469,8 @@ void grade_program_make(const struct grade_maker *maker, const struct grade_sour
 		program.entry = xstrdup(source->files[source->entry].name);
 		if (source_files(source, &program))
 			end_with(&program, GRADE_JE, "no memory for the sources", 25);
+		else if (!maker->own && streq(source->runner, "python"))
+			check_python(maker, source, language, &program);
 	}
 	snprintf(program.language, sizeof(program.language), "%s", source->runner ? source->runner : "");
 	if (program.entry)

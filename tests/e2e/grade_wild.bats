@@ -113,3 +113,17 @@ load grade.bash
 	echo 1 >p/.timelimit
 	judge 0 p accepted
 }
+
+@test "Python: what is no Python is a compile error, in any of the files; what fails as it runs is not" {
+	small p
+	mkdir -p p/submissions/{compiler_error/folder,run_time_error}
+	printf 'print(int(input()) + 1\n' >p/submissions/compiler_error/a.py
+	echo 'import other' >p/submissions/compiler_error/folder/main.py
+	echo 'else: 1' >p/submissions/compiler_error/folder/other.py
+	echo 'print(2, file=nowhere)' >p/submissions/run_time_error/name.py
+	echo 'eval("1 +")' >p/submissions/run_time_error/later.py
+	judge 0 p
+	[ "$(of compiler_error/a.py .message)" = "'(' was never closed (a.py, line 1)" ]
+	[ "$(of compiler_error/folder .message)" = "invalid syntax (other.py, line 1)" ]
+	[ "$(jq -c '.summary | [.verdicts, .cases_run] | tojson' <<<"$summary")" = '"[{\"AC\":1,\"RTE\":2,\"CE\":2},3]"' ]
+}
