@@ -168,6 +168,17 @@ static enum kind kind_of(const char *path)
 	return store_suite_is(path) ? SUITE : TASKS;
 }
 
+/* Would be read as tasks, and be no JSON. */
+static bool other_archive(const char *path)
+{
+	static const char *const ends[] = {".tar", ".tgz", ".tar.gz", ".tar.xz", ".tar.bz2", ".tar.zst", ".7z", ".rar"};
+	bool found = false;
+
+	for (size_t i = 0; i < ARRAY_SIZE(ends); i++)
+		found = found || str_ends(path, ends[i]);
+	return found;
+}
+
 static int check_suite_options(const struct grade_options *options, bool suite, struct err *err)
 {
 	if (!suite && (options->tags.count > 0 || options->normalisers.files.count > 0))
@@ -179,6 +190,10 @@ static int check_suite_options(const struct grade_options *options, bool suite, 
 
 static int check_options(const struct grade_options *options, enum kind kind, struct err *err)
 {
+	if (kind == TASKS && other_archive(options->common.args[0]))
+		return err_set(err, ERR_INVALID,
+			       "%s: a problem package is a folder or a ZIP archive: unpack it, and name the folder",
+			       options->common.args[0]);
 	if (kind == TASKS && options->common.n_args > 1)
 		return err_set(err, ERR_INVALID,
 			       "a file of tasks takes no submissions: they are for packages and suites");

@@ -398,8 +398,12 @@ static void run_passes(struct grade_trial *trial)
 static int open_answer(struct grade_trial *trial, struct err *err)
 {
 	const struct grade_bench *bench = trial->bench;
+	bool missing = access(trial->node->ans, F_OK) && errno == ENOENT;
 
-	if (bench->n_validators > 0 && access(trial->node->ans, F_OK) && errno == ENOENT)
+	if (missing && bench->n_validators == 0)
+		return err_set(err, ERR_NOT_FOUND, "data/%s.in has no answer: data/%s.ans is missing",
+			       trial->node->name, trial->node->name);
+	if (missing)
 		return (trial->answer = memfd_with("answer", "", 0)) < 0 ? err_errno(err, "making an answer") : 0;
 	return grade_package_file(bench->package, trial->node->ans, &trial->answer, err);
 }

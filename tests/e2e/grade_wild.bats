@@ -127,3 +127,17 @@ load grade.bash
 	[ "$(of compiler_error/folder .message)" = "invalid syntax (other.py, line 1)" ]
 	[ "$(jq -c '.summary | [.verdicts, .cases_run] | tojson' <<<"$summary")" = '"[{\"AC\":1,\"RTE\":2,\"CE\":2},3]"' ]
 }
+
+@test "a case without an answer: the judge's error says which file is missing" {
+	small p
+	echo 3 >p/data/secret/2.in
+	judge 3 p
+	[ "$(of accepted/a.py '[.verdict, .case, .message] | tojson')" = '["JE","secret/2","data/secret/2.in has no answer: data/secret/2.ans is missing"]' ]
+}
+
+@test "an archive of another kind is no file of tasks" {
+	small p
+	tar czf p.tar.gz p
+	judge 2 p.tar.gz
+	[[ $stderr == *"p.tar.gz: a problem package is a folder or a ZIP archive"* ]]
+}
