@@ -19,7 +19,7 @@ enum known { UNKNOWN, ACCEPTED, REJECTED };
 
 static bool ignored(const struct grade_node *group, const struct grade_node *child)
 {
-	/* A flag of the default grader: a custom one is told of it, and of the sample. */
+	/* A flag of the default grader: a custom one gets it, and the result of the sample. */
 	return group->settings.ignore_sample && !group->settings.custom_grader && streq(child->name, "sample");
 }
 
