@@ -86,19 +86,42 @@ static bool has(struct json_object *line, const char *name)
 	return json_get_string(line, name) != NULL;
 }
 
+/* Tests that say nothing would let every sample pass. */
+static bool are_tests(const struct json_object *list)
+{
+	size_t count = json_object_array_length(list);
+
+	for (size_t i = 0; i < count; i++)
+		if (!json_object_is_type(json_object_array_get_idx(list, i), json_type_string))
+			return false;
+	return count > 0;
+}
+
+static int read_layout(struct json_object *line, struct grade_task *ret, struct err *err)
+{
+	struct json_object *list = json_get(line, "test_list", json_type_array);
+
+	if (has(line, "prompt") && has(line, "test") && has(line, "entry_point"))
+		ret->layout = has(line, "declaration") ? GRADE_PACK : GRADE_HUMANEVAL;
+	else if (!list)
+		return err_set(err, ERR_INVALID,
+			       "task %s is neither HumanEval (prompt, test, entry_point) nor MBPP (code, test_list)",
+			       ret->id);
+	else if (!are_tests(list))
+		return err_set(err, ERR_INVALID, "task %s: test_list must hold one test or more, as strings", ret->id);
+	else
+		ret->layout = GRADE_MBPP;
+	return 0;
+}
+
 static int read_task(struct json_object *line, const char *language, struct grade_task *ret, struct err *err)
 {
 	const char *id = ret->id, *slash = strchr(id, '/');
+	int result = read_layout(line, ret, err);
 
 	ret->line = line;
-	if (has(line, "prompt") && has(line, "test") && has(line, "entry_point"))
-		ret->layout = has(line, "declaration") ? GRADE_PACK : GRADE_HUMANEVAL;
-	else if (json_get(line, "test_list", json_type_array))
-		ret->layout = GRADE_MBPP;
-	else
-		return err_set(err, ERR_INVALID,
-			       "task %s is neither HumanEval (prompt, test, entry_point) nor MBPP (code, test_list)",
-			       id);
+	if (result < 0)
+		return result;
 	if (language && find_tongue(language, strlen(language), &ret->tongue) < 0)
 		return err_set(err, ERR_INVALID,
 			       "no tasks are graded in the language %s: python, cpp, javascript or go", language);

@@ -247,6 +247,11 @@ no_pass() {
 	echo '{"task_id": 1}' >neither.jsonl
 	grade 2 neither.jsonl
 	[[ $stderr == *"task 1 is neither HumanEval"* ]]
+	for list in '[]' '[5]' '["assert True", null]'; do
+		echo '{"task_id": 1, "code": "", "test_list": '"$list"'}' >untested.jsonl
+		grade 2 untested.jsonl
+		[[ $stderr == *"task 1: test_list must hold one test or more"* ]]
+	done
 	printf '{"task_id": "x"}\nnot json\n' >broken.jsonl
 	grade 2 broken.jsonl
 	[[ $stderr == *"broken.jsonl, line 2:"* ]]
