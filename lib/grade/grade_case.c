@@ -362,7 +362,9 @@ static void interactive_pass(struct grade_trial *trial)
 		err = ERR_INIT;
 		if (pair_run(trial, &pair, &err) == 0 && run.result.verdict != JAIL_XX &&
 		    check.result.verdict != JAIL_XX) {
-			if (try < GRADE_TRIES - 1 && !validator_decides(trial, &pair) && starved(trial, &run, &check))
+			bool decided = validator_decides(trial, &pair) && grade_verdict_of(&check.result) != GRADE_TLE;
+
+			if (try < GRADE_TRIES - 1 && !decided && starved(trial, &run, &check))
 				continue;
 			return judge_pair(trial, &pair);
 		}
