@@ -3,7 +3,6 @@
  */
 #include <fcntl.h>
 #include <stdarg.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -15,17 +14,22 @@
 
 #define RANDOM_BYTES (1 << 20) /* that /dev/urandom has each time it is opened */
 
-static _Atomic uint64_t sequence;
-static _Atomic pid_t sequence_of;
+/* Of each thread, so that one's values do not depend on how often another asked before it. */
+static __thread uint64_t sequence __attribute__((tls_model("initial-exec")));
+static __thread pid_t sequence_of __attribute__((tls_model("initial-exec"))); /* 0: not begun; a fork begins anew */
 
 /* splitmix64 */
 static uint64_t next_random(void)
 {
-	pid_t pid = getpid();
+	pid_t thread = gettid();
 
-	if (atomic_exchange(&sequence_of, pid) != pid)
-		atomic_store(&sequence, (uint64_t)pid << 32);
-	uint64_t mixed = atomic_fetch_add(&sequence, UINT64_C(0x9e3779b97f4a7c15));
+	if (sequence_of != thread) {
+		sequence_of = thread;
+		sequence = (uint64_t)thread << 32;
+	}
+	uint64_t mixed = sequence;
+
+	sequence += UINT64_C(0x9e3779b97f4a7c15);
 	mixed = (mixed ^ (mixed >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
 	mixed = (mixed ^ (mixed >> 27)) * UINT64_C(0x94d049bb133111eb);
 	return mixed ^ (mixed >> 31);
