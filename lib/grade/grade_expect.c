@@ -17,6 +17,7 @@
 #define ANY (GRADE_BIT(GRADE_AC) | GRADE_BIT(GRADE_WA) | GRADE_BIT(GRADE_TLE) | GRADE_BIT(GRADE_RTE))
 #define ALL UINT32_MAX
 #define GLOB_MAX 1024
+#define ALL_DATA "{sample,secret}" /* the pattern of all cases */
 
 /* Folders of all formats, and those that DOMjudge reads: every case is in `permitted`, one is in `required`. `timed`:
  * the format uses it for the time limit. */
@@ -225,7 +226,7 @@ static void apply_verdicts(struct json_object *rule, const struct folder *replac
 	bool says = json_object_object_get_ex(rule, "permitted", NULL) ||
 		    json_object_object_get_ex(rule, "required", NULL) || use == LOWER || use == UPPER;
 	struct grade_expect_part part = {
-		.pattern = "{sample,secret}",
+		.pattern = ALL_DATA,
 		.permitted = verdict_set(rule, "permitted", replaced ? replaced->permitted : ANY),
 		.required = verdict_set(rule, "required", replaced ? replaced->required : ANY),
 	};
@@ -251,7 +252,7 @@ static void apply_rule(struct json_object *rule, const struct folder *replaced, 
 	read_score(rule, &ret->has_score, &ret->least, &ret->most);
 	if ((text = grade_yaml_text(rule, "message")) && ret->n_parts < GRADE_PARTS_MAX)
 		ret->parts[ret->n_parts++] = (struct grade_expect_part){
-			.pattern = "{sample,secret}", .permitted = ALL, .required = ALL, .message = text};
+			.pattern = ALL_DATA, .permitted = ALL, .required = ALL, .message = text};
 	add_parts(rule, ret);
 	if ((text = grade_yaml_text(rule, "language")))
 		ret->hint.language = text;
@@ -282,7 +283,7 @@ void grade_expect_folder(struct json_object *yaml, const char *path, struct grad
 
 	*ret = (struct grade_expect){0};
 	if (folder) {
-		struct grade_expect_part rule = {.pattern = "{sample,secret}",
+		struct grade_expect_part rule = {.pattern = ALL_DATA,
 						 .permitted = folder->permitted,
 						 .required = folder->required};
 

@@ -57,16 +57,21 @@ static bool part_met(const struct grade_expect_part *part, const struct grade_sc
 	return verdicts_met(part, scope, whose, ret_why);
 }
 
+static size_t slashes(const char *name)
+{
+	size_t count = 0;
+
+	while ((name = strchr(name, '/'))) {
+		count++;
+		name++;
+	}
+	return count;
+}
+
 /* Is it this group, not one that it is in? */
 static bool is_group(const char *pattern, const char *name)
 {
-	size_t depth[2] = {0};
-
-	for (const char *at = pattern; (at = strchr(at, '/')); at++)
-		depth[0]++;
-	for (const char *at = name; (at = strchr(at, '/')); at++)
-		depth[1]++;
-	return depth[0] == depth[1] && grade_expect_glob(pattern, name);
+	return slashes(pattern) == slashes(name) && grade_expect_glob(pattern, name);
 }
 
 static bool score_met(const struct grade_expect_part *part, const struct grade_scope *scope,

@@ -340,13 +340,15 @@ static void refuse_lookalikes(struct grade_source *source)
 	source->extension = xstrdup(found);
 }
 
-/* Language and entry point. What names the language for people only, as "F#", says less than the files' endings. */
-static void find_program(struct json_object *runners, const struct grade_hint *hint, struct grade_source *source)
+/* Language and entry point. What names the language for people only, as "F#", says less than the files' endings. True:
+ * the hint told the language. */
+static bool find_program(struct json_object *runners, const struct grade_hint *hint, struct grade_source *source)
 {
 	const char *said = hint ? hint->language : NULL;
 	struct json_object *named = said ? jail_runner_named(runners, language_runner(said)) : NULL;
+	bool told = said && (named || grade_source_is_language(said));
 
-	if (said && (named || grade_source_is_language(said))) {
+	if (told) {
 		source->runner = named ? xstrdup(json_get_string(named, "name")) : NULL;
 		source->extension = xstrdup(said);
 	} else {
@@ -357,6 +359,7 @@ static void find_program(struct json_object *runners, const struct grade_hint *h
 	source->said = hint && hint->entry ? xstrdup(hint->entry) : NULL;
 	find_entry(source->runner ? jail_runner_named(runners, source->runner) : NULL, source,
 		   source->said);
+	return told;
 }
 
 int grade_source_read(const struct grade_package *package, struct json_object *runners, const char *path,
@@ -377,8 +380,7 @@ int grade_source_read(const struct grade_package *package, struct json_object *r
 		return err_set(err, ERR_NOT_FOUND, "%s has no files", path);
 	if (S_ISDIR(st.st_mode) && (file_named(&source, "build") || file_named(&source, "run")))
 		source.script = xstrdup("run");
-	find_program(runners, hint, &source);
-	if (!source.extension || !hint || !hint->language || !streq(source.extension, hint->language))
+	if (!find_program(runners, hint, &source))
 		refuse_lookalikes(&source);
 	*ret = source;
 	source = (struct grade_source){0};

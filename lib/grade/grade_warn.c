@@ -41,41 +41,15 @@ static void add_warning(struct warning *warning, char *text)
 	free(text);
 }
 
-/* -------- names --------------------------------------------------------------------------------------- */
-
 /* A folder to look into; what a case gives to submissions may be called anything. */
 static bool opens(const struct dirent *entry, int depth)
 {
-	return *entry->d_name != '.' && entry->d_type == DT_DIR && depth < DEPTH_MAX &&
-	       !str_ends(entry->d_name, ".files");
+	return entry->d_type == DT_DIR && depth < DEPTH_MAX && !str_ends(entry->d_name, ".files");
 }
 
-static void check_names(struct warning *warning, const char *below, int depth)
-{
-	const struct grade_package *package = warning->judge->package;
-	auto_free char *path = xasprintf("%s/%s", package->path, below);
-	struct dirent **entries = NULL;
-	int n = scandir(path, &entries, NULL, alphasort);
-
-	for (int i = 0; i < n; i++) {
-		const char *name = entries[i]->d_name;
-		auto_free char *inner = xasprintf("%s/%s", below, name);
-
-		if (*name != '.' && grade_package_ignores(package, name))
-			add_warning(warning, xasprintf("%s is left out: a name in 2025-09 has letters, digits, \"_\", "
-						"\"-\" and \".\" only and begins with none of the last two; rename it",
-						inner));
-		else if (opens(entries[i], depth))
-			check_names(warning, inner, depth + 1);
-		free(entries[i]);
-	}
-	free(entries);
-}
-
-/* -------- test data ----------------------------------------------------------------------------------- */
-
-/* An answer without its input: nobody would miss the case. */
-static void check_answers(struct warning *warning, const char *below, int depth)
+/* All that is below a folder of the package and not hidden; not into what `check` warned of (true). */
+static void walk(struct warning *warning, const char *below, int depth,
+		 bool (*check)(struct warning *warning, const char *below, const char *name))
 {
 	auto_free char *path = xasprintf("%s/%s", warning->judge->package->path, below);
 	struct dirent **entries = NULL;
@@ -84,16 +58,40 @@ static void check_answers(struct warning *warning, const char *below, int depth)
 	for (int i = 0; i < n; i++) {
 		const char *name = entries[i]->d_name;
 		auto_free char *inner = xasprintf("%s/%s", below, name);
-		auto_free char *input = xasprintf("%s/%.*s.in", path, (int)strlen(name) - (int)strlen(".ans"), name);
 
-		if (*name != '.' && str_ends(name, ".ans") && access(input, F_OK))
-			add_warning(warning,
-				    xasprintf("%s has no input: without its .in file it is no test case", inner));
-		else if (opens(entries[i], depth))
-			check_answers(warning, inner, depth + 1);
+		if (*name != '.' && !check(warning, below, name) && opens(entries[i], depth))
+			walk(warning, inner, depth + 1, check);
 		free(entries[i]);
 	}
 	free(entries);
+}
+
+/* -------- names --------------------------------------------------------------------------------------- */
+
+static bool check_name(struct warning *warning, const char *below, const char *name)
+{
+	if (!grade_package_ignores(warning->judge->package, name))
+		return false;
+	add_warning(warning, xasprintf("%s/%s is left out: a name in 2025-09 has letters, digits, \"_\", "
+				       "\"-\" and \".\" only and begins with none of the last two; rename it",
+				       below, name));
+	return true;
+}
+
+/* -------- test data ----------------------------------------------------------------------------------- */
+
+/* An answer without its input: nobody would miss the case. */
+static bool check_answer(struct warning *warning, const char *below, const char *name)
+{
+	if (!str_ends(name, ".ans"))
+		return false;
+	auto_free char *input = xasprintf("%s/%s/%.*s.in", warning->judge->package->path, below,
+					  (int)(strlen(name) - strlen(".ans")), name);
+
+	if (access(input, F_OK) == 0)
+		return false;
+	add_warning(warning, xasprintf("%s/%s has no input: without its .in file it is no test case", below, name));
+	return true;
 }
 
 /* What git has in the place of a large file that was not fetched. */
@@ -110,8 +108,8 @@ static void check_data(struct warning *warning)
 {
 	const struct grade_judge *judge = warning->judge;
 
-	check_answers(warning, "data/sample", 0);
-	check_answers(warning, "data/secret", 0);
+	walk(warning, "data/sample", 0, check_answer);
+	walk(warning, "data/secret", 0, check_answer);
 	for (size_t i = 0; i < judge->n_cases; i++)
 		if (is_pointer(judge->cases[i]->in) || is_pointer(judge->cases[i]->ans))
 			add_warning(warning, xasprintf("data/%s is a pointer of Git LFS, not the test case: git lfs "
@@ -233,7 +231,7 @@ void grade_warn(const struct grade_judge *judge, bool all, void (*say)(void *arg
 	struct warning warning = {.judge = judge, .say = say, .arg = arg};
 
 	for (size_t i = 0; i < ARRAY_SIZE(folders) && judge->package->plain_names; i++)
-		check_names(&warning, folders[i], 0);
+		walk(&warning, folders[i], 0, check_name);
 	check_data(&warning);
 	check_groups(&warning, judge->root);
 	if (judge->expectations && json_object_is_type(judge->expectations, json_type_object)) {
