@@ -18,7 +18,7 @@ ALL_CFLAGS := -std=gnu17 -D_GNU_SOURCE $(CFLAGS) $(WARN) $(HARDEN) -fno-common -
 ALL_LDFLAGS := -pie -pthread -Wl,-z,relro,-z,now,-z,noexecstack $(LDFLAGS) $(if $(SAN),-fsanitize=$(SAN))
 
 BASE_SRC    := $(wildcard lib/base/*.c)
-STORE_SRC   := $(wildcard lib/store/*.c)
+STORE_SRC   := $(wildcard lib/store/*.c lib/store/*/*.c)
 AUDIT_SRC   := $(wildcard lib/audit/*.c)
 JOB_SRC     := $(wildcard lib/job/*.c)
 GRADE_SRC   := $(wildcard lib/grade/*.c)
@@ -79,11 +79,11 @@ $(B)/flags: FORCE
 	@mkdir -p $(@D)
 	@echo '$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS)' | cmp -s - $@ || echo '$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS)' > $@
 
-# schema.sql as a C string: lib/store/store_schema.c includes it.
+# schema.sql as a C string: lib/store/db/store_schema.c includes it.
 $(B)/schema_sql.inc: schema.sql
 	@mkdir -p $(@D)
 	@sed -e 's/\\/\\\\/g' -e 's/"/\\"/g' -e 's/^/"/' -e 's/$$/\\n"/' $< > $@
-$(call obj,lib/store/store_schema.c): $(B)/schema_sql.inc
+$(call obj,lib/store/db/store_schema.c): $(B)/schema_sql.inc
 # So are the programs that run tests: lib/grade/grade_exam.c includes them.
 EXAM := $(patsubst lib/grade/exam/%,$(B)/exam/%.inc,$(wildcard lib/grade/exam/*))
 $(B)/exam/%.inc: lib/grade/exam/%

@@ -14,7 +14,7 @@
 -- function that a schema may not call while trusted_schema is off.)
 --
 -- A table arrives together with the code that writes it. A change of a table that was released raises user_version and comes with a
--- migration in lib/store/store_migrate.c, which a test compares with this text.
+-- migration in lib/store/db/store_migrate.c, which a test compares with this text.
 
 PRAGMA application_id = 0x53505254; -- "SPRT"
 PRAGMA user_version = 25;
@@ -582,7 +582,7 @@ CREATE TRIGGER execution_file_held AFTER INSERT ON execution_file WHEN new.phase
 END;
 
 -- The index by which `sallyport log --text` finds texts in code and output: trigrams, without the texts. The rows from 64 ×
--- execution.recorded are pieces of the code's beginning, + 16 of stdout's, + 32 of stderr's. Kept by the sweep (lib/store/store_search.h),
+-- execution.recorded are pieces of the code's beginning, + 16 of stdout's, + 32 of stderr's. Kept by the sweep (lib/store/blob/store_search.h),
 -- so a run costs nothing here; runs behind `through` are searched without it. A content that is erased leaves the index with it; stale says
 -- that parts of it are still in older segments: 1, and 2 while they are being merged; debt: so much went since they were merged last (2^60:
 -- the index is being emptied, and filled again). FTS5 merges nothing by itself, because it would do so at the end of a transaction, however

@@ -17,8 +17,8 @@
 #include "cgi/tool/tool_park.h"
 #include "cgi/tool/tool_table.h"
 #include "lib/base/util.h"
-#include "lib/store/store_audit.h"
-#include "lib/store/store_expire.h"
+#include "lib/store/audit/store_audit.h"
+#include "lib/store/retention/store_expire.h"
 
 static const struct resource_provider *const providers[] = {&resource_guide, &resource_record,
 							    &resource_capabilities, NULL};

@@ -37,8 +37,8 @@
 #include "lib/base/err.h"
 #include "lib/base/json.h"
 #include "lib/base/version.h"
-#include "lib/store/store_audit.h"
-#include "lib/store/store_execution.h"
+#include "lib/store/audit/store_audit.h"
+#include "lib/store/record/store_execution.h"
 
 enum cli_exit {
 	CLI_OK = 0,

@@ -1,7 +1,7 @@
 /*
  * cmd_backup.c - `sallyport backup` and `sallyport restore`: the record of one moment into a folder, and back.
  *
- * lib/store/store_backup.h does the work. Before the copy counts it is compared with its audit log, as `sallyport
+ * lib/store/transfer/store_backup.h does the work. Before the copy counts it is compared with its audit log, as `sallyport
  * verify` does without reading contents, which were read when they were copied. What does not fit is reported, and the
  * copy is kept all the same: a record that somebody altered is the one that is wanted most.
  */
@@ -11,8 +11,8 @@
 #include "erasures.h"
 #include "lib/audit/audit_verify.h"
 #include "lib/base/util.h"
-#include "lib/store/store_backup.h"
-#include "lib/store/store_rollback.h"
+#include "lib/store/transfer/store_backup.h"
+#include "lib/store/transfer/store_rollback.h"
 
 struct backup {
 	struct cli_common common;

@@ -13,7 +13,7 @@
 #include "cli.h"
 #include "lib/base/util.h"
 #include "lib/job/job_news.h"
-#include "lib/store/store_running.h"
+#include "lib/store/record/store_running.h"
 
 #define PATIENCE_US (30 * INT64_C(1000000)) /* a gateway that cannot write keeps a run for longer than that */
 #define LOOK_MS     500

@@ -10,7 +10,7 @@
 #include "cli.h"
 #include "commands.h"
 #include "lib/base/util.h"
-#include "lib/store/store_drain.h"
+#include "lib/store/record/store_drain.h"
 
 #define LOOK_US           200000 /* between two looks at what is under way */
 #define WAIT_MOST_SECONDS (24 * 3600)

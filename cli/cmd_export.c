@@ -2,7 +2,7 @@
 #include "cli.h"
 #include "lib/audit/audit_bundle.h"
 #include "lib/base/util.h"
-#include "lib/store/store_bundle.h"
+#include "lib/store/transfer/store_bundle.h"
 
 struct export_options {
 	struct cli_common common;

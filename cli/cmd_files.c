@@ -14,8 +14,8 @@
 
 #include "cli.h"
 #include "lib/base/util.h"
-#include "lib/store/store_blob.h"
-#include "lib/store/store_resource.h"
+#include "lib/store/blob/store_blob.h"
+#include "lib/store/record/store_resource.h"
 #include "run.h"
 
 #define CHUNK (128 * 1024)

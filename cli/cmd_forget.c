@@ -7,7 +7,7 @@
 #include "cli.h"
 #include "erasures.h"
 #include "lib/base/util.h"
-#include "lib/store/store_erase.h"
+#include "lib/store/retention/store_erase.h"
 #include "sweep.h"
 
 struct forget {

@@ -14,7 +14,7 @@
 #include "grade.h"
 #include "lib/base/util.h"
 #include "lib/grade/grade_zip.h"
-#include "lib/store/store_suite.h"
+#include "lib/store/transfer/store_suite.h"
 
 static const struct cli_option grade_options_table[] = {
 	{.name = "jobs",

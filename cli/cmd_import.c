@@ -4,7 +4,7 @@
 
 #include "cli.h"
 #include "lib/base/util.h"
-#include "lib/store/store_bundle.h"
+#include "lib/store/transfer/store_bundle.h"
 
 struct import_options {
 	struct cli_common common;

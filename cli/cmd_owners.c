@@ -15,10 +15,10 @@
 #include "cli.h"
 #include "commands.h"
 #include "lib/base/util.h"
-#include "lib/store/store_drain.h"
-#include "lib/store/store_move.h"
-#include "lib/store/store_owner.h"
-#include "lib/store/store_token.h"
+#include "lib/store/record/store_drain.h"
+#include "lib/store/record/store_owner.h"
+#include "lib/store/record/store_token.h"
+#include "lib/store/transfer/store_move.h"
 
 #define TABLE_FILE "/etc/nginx/sallyport-placed.map"
 #define TABLE_MAX  (16 << 20)

@@ -7,7 +7,7 @@
 
 #include "cli.h"
 #include "lib/base/util.h"
-#include "lib/store/store_suite.h"
+#include "lib/store/transfer/store_suite.h"
 #include "replay.h"
 
 struct promote_options {

@@ -10,8 +10,8 @@
 
 #include "cli.h"
 #include "lib/base/util.h"
-#include "lib/store/store_resource.h"
-#include "lib/store/store_running.h"
+#include "lib/store/record/store_resource.h"
+#include "lib/store/record/store_running.h"
 
 struct ps {
 	struct cli_common common;

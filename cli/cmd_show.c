@@ -10,8 +10,8 @@
 
 #include "cli.h"
 #include "lib/base/util.h"
-#include "lib/store/store_baseline.h"
-#include "lib/store/store_runtime.h"
+#include "lib/store/record/store_baseline.h"
+#include "lib/store/record/store_runtime.h"
 #include "show_steps.h"
 #include "show_tools.h"
 

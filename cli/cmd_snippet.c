@@ -8,7 +8,7 @@
 #include "commands.h"
 #include "lib/base/text.h"
 #include "lib/base/util.h"
-#include "lib/store/store_snippet.h"
+#include "lib/store/record/store_snippet.h"
 
 struct snippet {
 	struct cli_common common;

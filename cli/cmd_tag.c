@@ -7,7 +7,7 @@
 #include "cli.h"
 #include "commands.h"
 #include "lib/base/util.h"
-#include "lib/store/store_tag.h"
+#include "lib/store/record/store_tag.h"
 
 struct tag {
 	struct cli_common common;

@@ -14,7 +14,7 @@
 #include "cli.h"
 #include "lib/base/utf8.h"
 #include "lib/base/util.h"
-#include "lib/store/store_token.h"
+#include "lib/store/record/store_token.h"
 
 struct token {
 	struct cli_common common;

@@ -9,7 +9,7 @@
 
 #include "doctor.h"
 #include "lib/base/util.h"
-#include "lib/store/store_space.h"
+#include "lib/store/record/store_space.h"
 
 #define FREE_MIN    (1024LL * 1024 * 1024)
 #define CPUINFO_MAX (4 << 20) /* a processor has 2 kB there */

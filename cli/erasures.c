@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 
 #include "lib/base/util.h"
-#include "lib/store/store_erasures.h"
+#include "lib/store/retention/store_erasures.h"
 
 #define LINE_MAX_BYTES 256
 

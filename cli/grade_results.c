@@ -6,7 +6,7 @@
 
 #include "grade.h"
 #include "lib/base/util.h"
-#include "lib/store/store_results.h"
+#include "lib/store/transfer/store_results.h"
 
 int grade_results_open(struct grading *grading, struct err *err)
 {

@@ -15,7 +15,7 @@
 #include "lib/base/util.h"
 #include "lib/grade/grade_crew.h"
 #include "lib/grade/normalise_file.h"
-#include "lib/store/store_suite.h"
+#include "lib/store/transfer/store_suite.h"
 #include "replay.h"
 #include "run.h"
 #include "scratch.h"

@@ -12,8 +12,8 @@
 #include "lib/grade/normalise.h"
 #include "lib/job/job.h"
 #include "lib/job/job_secret.h"
-#include "lib/store/store_execution.h"
-#include "lib/store/store_results.h"
+#include "lib/store/record/store_execution.h"
+#include "lib/store/transfer/store_results.h"
 #include "report.h"
 
 /* In the order of severity: of several differences the last class counts. */

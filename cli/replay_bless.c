@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "lib/base/util.h"
-#include "lib/store/store_baseline.h"
+#include "lib/store/record/store_baseline.h"
 #include "replay.h"
 
 #define FIELD(member) offsetof(struct replay_bless, member)

@@ -11,10 +11,10 @@
 
 #include <string.h>
 
+#include "lib/base/diff.h"
 #include "lib/base/utf8.h"
 #include "lib/base/util.h"
-#include "lib/base/diff.h"
-#include "lib/store/store_baseline.h"
+#include "lib/store/record/store_baseline.h"
 
 #define LINE_SHOWN 160                /* bytes of a differing line */
 #define STREAM_MAX (64 * 1024 * 1024) /* far above any output limit: only a broken row is larger */

@@ -2,7 +2,7 @@
  * other. */
 #pragma once
 
-#include "lib/store/store_results.h"
+#include "lib/store/transfer/store_results.h"
 
 #define REPLAY_SHARDS_MAX 100000
 

@@ -12,8 +12,8 @@
 
 #include "lib/base/util.h"
 #include "lib/job/job_runtime.h"
-#include "lib/store/store_baseline.h"
-#include "lib/store/store_runtime.h"
+#include "lib/store/record/store_baseline.h"
+#include "lib/store/record/store_runtime.h"
 #include "replay.h"
 #include "replay_tools.h"
 

@@ -19,7 +19,7 @@
 
 #include "lib/base/utf8.h"
 #include "lib/base/util.h"
-#include "lib/store/store_results.h"
+#include "lib/store/transfer/store_results.h"
 
 const struct cli_option report_options[] = {
 	{.name = "report",

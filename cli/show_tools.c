@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "lib/base/util.h"
-#include "lib/store/store_tool.h"
+#include "lib/store/record/store_tool.h"
 
 #define SHOWN 60 /* bytes of arguments and results in a table */
 

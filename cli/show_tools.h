@@ -2,7 +2,7 @@
 #pragma once
 
 #include "cli.h"
-#include "lib/store/store_tool.h"
+#include "lib/store/record/store_tool.h"
 
 /* Nothing is printed of a run that named no servers. */
 int show_tools(struct store *store, const char *execution, struct err *err);

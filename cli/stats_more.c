@@ -11,8 +11,8 @@
 #include <string.h>
 
 #include "lib/base/util.h"
-#include "lib/store/store_refused.h"
-#include "lib/store/store_view.h"
+#include "lib/store/audit/store_refused.h"
+#include "lib/store/record/store_view.h"
 
 #define WORD_SIZE 40
 

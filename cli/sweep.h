@@ -5,7 +5,7 @@
 #pragma once
 
 #include "cli.h"
-#include "lib/store/store_gc.h"
+#include "lib/store/retention/store_gc.h"
 
 int sweep_run(struct store *store, bool dry, bool vacuum, struct store_swept *ret, struct err *err);
 void sweep_print(const struct store_swept *swept, bool dry);

@@ -4,7 +4,7 @@
  * Served below /admin where admin.enabled is true. Pages are HTML made here (html.h), complete without scripts; the
  * script of assets/ reads the same pages again and replaces what has changed. Views are GET and change nothing; acts
  * are POST, each behind a page that asks (admin_act.h). Everything is read by readers of the store, in bounded time
- * (lib/store/store_view.h). Every reply has a policy that lets in no script but our own, no inline style, no other
+ * (lib/store/record/store_view.h). Every reply has a policy that lets in no script but our own, no inline style, no other
  * host.
  */
 #pragma once

@@ -13,9 +13,9 @@
 #include "cgi/upstream/upstream.h"
 #include "cgi/upstream/upstream_pin.h"
 #include "lib/base/util.h"
-#include "lib/store/store_audit.h"
-#include "lib/store/store_erase.h"
-#include "lib/store/store_execution.h"
+#include "lib/store/audit/store_audit.h"
+#include "lib/store/record/store_execution.h"
+#include "lib/store/retention/store_erase.h"
 #include "page_replay.h"
 
 #define LIST_US   (10 * INT64_C(1000000))

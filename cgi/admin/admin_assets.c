@@ -6,7 +6,7 @@
 
 #include "lib/base/embed.h"
 #include "lib/base/util.h"
-#include "lib/store/crypto.h"
+#include "lib/store/db/crypto.h"
 
 EMBED(admin_style_css, "cgi/admin/assets/style.css");
 EMBED(admin_page_js, "cgi/admin/assets/page.js");

@@ -7,7 +7,7 @@
 #include "cgi/http/uri.h"
 #include "lib/base/utf8.h"
 #include "lib/base/util.h"
-#include "lib/store/store_audit.h"
+#include "lib/store/audit/store_audit.h"
 
 #define TEXT_MAX (64 * 1024)
 

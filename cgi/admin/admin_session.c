@@ -20,7 +20,7 @@
 
 #include "lib/base/text.h"
 #include "lib/base/util.h"
-#include "lib/store/store_audit.h"
+#include "lib/store/audit/store_audit.h"
 
 #define MINUTE_US     (60 * INT64_C(1000000))
 #define SECRET_BYTES  32

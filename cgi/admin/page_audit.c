@@ -2,8 +2,8 @@
 #include <string.h>
 
 #include "lib/base/util.h"
-#include "lib/store/store_audit.h"
-#include "lib/store/store_view.h"
+#include "lib/store/audit/store_audit.h"
+#include "lib/store/record/store_view.h"
 #include "pages.h"
 
 #define PAGE_ROWS 100

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "lib/base/util.h"
-#include "lib/store/store_view.h"
+#include "lib/store/record/store_view.h"
 #include "pages.h"
 
 #define HOUR_US    (3600 * INT64_C(1000000))

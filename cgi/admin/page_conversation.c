@@ -2,9 +2,9 @@
 #include <string.h>
 
 #include "lib/base/util.h"
-#include "lib/store/store_execution.h"
-#include "lib/store/store_resource.h"
-#include "lib/store/store_view.h"
+#include "lib/store/record/store_execution.h"
+#include "lib/store/record/store_resource.h"
+#include "lib/store/record/store_view.h"
 #include "pages.h"
 
 #define RUNS_MAX  50

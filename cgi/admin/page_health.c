@@ -12,7 +12,7 @@
 #include "lib/base/json.h"
 #include "lib/base/util.h"
 #include "lib/base/version.h"
-#include "lib/store/store_space.h"
+#include "lib/store/record/store_space.h"
 #include "pages.h"
 
 #define DOCTOR_MS  15000

@@ -5,8 +5,8 @@
 #include "cgi/http/monitor.h"
 #include "lib/base/util.h"
 #include "lib/job/job.h"
-#include "lib/store/store_space.h"
-#include "lib/store/store_view.h"
+#include "lib/store/record/store_space.h"
+#include "lib/store/record/store_view.h"
 #include "page_runs.h"
 #include "pages.h"
 

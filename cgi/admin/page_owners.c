@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "lib/base/util.h"
-#include "lib/store/store_view.h"
+#include "lib/store/record/store_view.h"
 #include "pages.h"
 
 #define WEEK_US   (7 * 86400 * INT64_C(1000000))

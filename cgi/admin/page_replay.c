@@ -15,7 +15,7 @@
 #include "lib/base/diff.h"
 #include "lib/base/util.h"
 #include "lib/job/job.h"
-#include "lib/store/store_tool.h"
+#include "lib/store/record/store_tool.h"
 #include "page_run_files.h"
 
 #define STREAM_BYTES (1 << 20) /* of each stream that are compared */

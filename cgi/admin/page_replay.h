@@ -2,7 +2,7 @@
 #pragma once
 
 #include "admin_page.h"
-#include "lib/store/store_execution.h"
+#include "lib/store/record/store_execution.h"
 
 /* May this run be replayed here? ERR_CONFLICT: no, and why. */
 int page_replay_possible(struct admin_page *page, const struct store_execution *run, struct err *err);

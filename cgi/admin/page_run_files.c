@@ -11,7 +11,7 @@
 #include "cgi/http/files.h"
 #include "lib/base/diff.h"
 #include "lib/base/util.h"
-#include "lib/store/store_blob.h"
+#include "lib/store/blob/store_blob.h"
 
 #define PICTURES_MAX 8 /* shown at once */
 #define FILES_MAX    500

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "admin_page.h"
-#include "lib/store/store_execution.h"
+#include "lib/store/record/store_execution.h"
 
 /* A unified diff, each line with the colour of its sign. */
 void page_run_files_diff(struct html *html, const char *diff);

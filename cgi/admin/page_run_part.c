@@ -10,7 +10,7 @@
 
 #include "cgi/http/files.h"
 #include "lib/base/util.h"
-#include "lib/store/store_blob.h"
+#include "lib/store/blob/store_blob.h"
 
 static void send_headers(struct admin_page *page, const char *media_type, const char *name, size_t length)
 {

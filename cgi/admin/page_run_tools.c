@@ -10,7 +10,7 @@
 
 #include "lib/base/utf8.h"
 #include "lib/base/util.h"
-#include "lib/store/store_tool.h"
+#include "lib/store/record/store_tool.h"
 
 #define WIDTH     600
 #define SHOWN     400 /* bytes of arguments and results */

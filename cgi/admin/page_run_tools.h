@@ -2,6 +2,6 @@
 #pragma once
 
 #include "admin_page.h"
-#include "lib/store/store_execution.h"
+#include "lib/store/record/store_execution.h"
 
 int page_run_tools(struct admin_page *page, const struct store_execution *run, struct err *err);

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "admin_page.h"
-#include "lib/store/store_view.h"
+#include "lib/store/record/store_view.h"
 
 /* What was shown last: where the next page begins, if there is one. */
 struct page_runs_end {

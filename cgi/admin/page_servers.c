@@ -4,7 +4,7 @@
 #include "cgi/upstream/upstream.h"
 #include "cgi/upstream/upstream_policy.h"
 #include "lib/base/util.h"
-#include "lib/store/store_pin.h"
+#include "lib/store/record/store_pin.h"
 #include "pages.h"
 
 #define LIST_US (5 * INT64_C(1000000))

@@ -6,7 +6,7 @@
 #include "lib/base/embed.h"
 #include "lib/base/text.h"
 #include "lib/base/util.h"
-#include "lib/store/crypto.h"
+#include "lib/store/db/crypto.h"
 
 #define NOT_FOUND "nothing here: openapi.json says what there is"
 

@@ -17,7 +17,7 @@
 #pragma once
 
 #include "cgi/http/exchange.h"
-#include "lib/store/store_file.h"
+#include "lib/store/record/store_file.h"
 
 #define API_ID_SIZE 22
 

@@ -11,7 +11,7 @@
 #include "cgi/http/files_change.h"
 #include "lib/base/util.h"
 #include "lib/job/job.h"
-#include "lib/store/store_blob.h"
+#include "lib/store/blob/store_blob.h"
 
 struct file_ref {
 	const char *id, *name, *session;

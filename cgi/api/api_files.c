@@ -13,7 +13,7 @@
 #include "cgi/http/multipart.h"
 #include "lib/base/util.h"
 #include "lib/job/job_edit.h"
-#include "lib/store/store_resource.h"
+#include "lib/store/record/store_resource.h"
 
 #define NO_SESSION "no such session, or no such file in it"
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "bridge.h"
-#include "lib/store/store_tool.h"
+#include "lib/store/record/store_tool.h"
 
 /* Takes what is in the report, which is empty then. */
 void bridge_record(struct upstream_list *const *lists, size_t count, struct bridge_report *report,

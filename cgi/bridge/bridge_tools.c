@@ -19,7 +19,7 @@
 #include "lib/base/log.h"
 #include "lib/base/mask.h"
 #include "lib/base/util.h"
-#include "lib/store/store_calls.h"
+#include "lib/store/record/store_calls.h"
 
 struct tools {
 	struct job_tools job;

@@ -4,8 +4,8 @@
 #include <pthread.h>
 #include <stdarg.h>
 
-#include "lib/store/store_refused.h"
 #include "lib/base/util.h"
+#include "lib/store/audit/store_refused.h"
 
 #define SLOTS              256
 #define MINUTE_US          60000000LL

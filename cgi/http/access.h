@@ -8,7 +8,7 @@
 #pragma once
 
 #include "exchange.h"
-#include "lib/store/store_token.h"
+#include "lib/store/record/store_token.h"
 
 #define ACCESS_BURST_US 60000000LL /* a token that was quiet may ask for a minute's requests at once */
 

@@ -4,8 +4,8 @@
 #include <strings.h>
 
 #include "lib/base/log.h"
-#include "lib/store/store_refused.h"
 #include "lib/base/util.h"
+#include "lib/store/audit/store_refused.h"
 
 #define TOKEN_MAX 512
 

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "http.h"
-#include "lib/store/store_token.h"
+#include "lib/store/record/store_token.h"
 #include "server.h"
 
 struct exchange {

@@ -10,14 +10,14 @@
 
 #include <string.h>
 
+#include "files_change.h"
+#include "files_list.h"
 #include "lib/base/log.h"
 #include "lib/base/utf8.h"
 #include "lib/base/util.h"
-#include "lib/store/store_audit.h"
-#include "lib/store/store_blob.h"
-#include "lib/store/store_file.h"
-#include "files_change.h"
-#include "files_list.h"
+#include "lib/store/audit/store_audit.h"
+#include "lib/store/blob/store_blob.h"
+#include "lib/store/record/store_file.h"
 #include "uri.h"
 
 #define NOT_FOUND "no such file"

@@ -10,7 +10,7 @@
 #pragma once
 
 #include "exchange.h"
-#include "lib/store/store_file.h"
+#include "lib/store/record/store_file.h"
 
 /* GET and HEAD of a file; that the caller may read it was checked. */
 struct files_place;

@@ -14,9 +14,9 @@
 #include "access.h"
 #include "files_list.h"
 #include "lib/base/log.h"
-#include "lib/store/store_refused.h"
 #include "lib/base/util.h"
 #include "lib/job/job_edit.h"
+#include "lib/store/audit/store_refused.h"
 #include "multipart.h"
 
 void files_change_refuse(struct reply *reply, const struct err *err)

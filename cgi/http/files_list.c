@@ -13,7 +13,7 @@
 #include "lib/base/log.h"
 #include "lib/base/utf8.h"
 #include "lib/base/util.h"
-#include "lib/store/store_resource.h"
+#include "lib/store/record/store_resource.h"
 #include "uri.h"
 
 struct listing {

@@ -6,7 +6,7 @@
 #include "auth.h"
 #include "lib/base/utf8.h"
 #include "lib/base/util.h"
-#include "lib/store/crypto.h"
+#include "lib/store/db/crypto.h"
 #include "uri.h"
 
 #define HASH_DIGITS (SHA256_HEX_SIZE - 1)

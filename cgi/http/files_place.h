@@ -12,7 +12,7 @@
 #pragma once
 
 #include "exchange.h"
-#include "lib/store/store_file.h"
+#include "lib/store/record/store_file.h"
 
 struct files_place {
 	struct store_conversation conversation;

@@ -14,8 +14,8 @@
 #include "lib/base/log.h"
 #include "lib/base/utf8.h"
 #include "lib/base/util.h"
-#include "lib/store/store_blob.h"
-#include "lib/store/store_resource.h"
+#include "lib/store/blob/store_blob.h"
+#include "lib/store/record/store_resource.h"
 
 #define BLOCK (64 * 1024)
 

@@ -15,7 +15,7 @@
 
 #include "lib/base/metrics.h"
 #include "lib/base/util.h"
-#include "lib/store/store_refused.h"
+#include "lib/store/audit/store_refused.h"
 
 struct hub {
 	struct store *store;

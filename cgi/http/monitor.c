@@ -15,9 +15,9 @@
 #include "lib/base/metrics.h"
 #include "lib/base/util.h"
 #include "lib/job/job.h"
-#include "lib/store/store_drain.h"
-#include "lib/store/store_space.h"
-#include "lib/store/store_view.h"
+#include "lib/store/record/store_drain.h"
+#include "lib/store/record/store_space.h"
+#include "lib/store/record/store_view.h"
 
 #define RETRY_SECONDS 5
 #define SAMPLE_US     (60 * INT64_C(1000000))

@@ -11,7 +11,7 @@
 #include "hub.h"
 #include "lib/base/config.h"
 #include "lib/job/job_news.h"
-#include "lib/store/store_token.h"
+#include "lib/store/record/store_token.h"
 #include "sessions.h"
 
 struct exchange;

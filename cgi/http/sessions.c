@@ -6,8 +6,8 @@
 #include "lib/base/metrics.h"
 #include "lib/base/utf8.h"
 #include "lib/base/util.h"
-#include "lib/store/store_session.h"
-#include "lib/store/store_token.h"
+#include "lib/store/record/store_session.h"
+#include "lib/store/record/store_token.h"
 
 struct slot {
 	struct session session; /* id "": empty */

@@ -7,7 +7,7 @@
  */
 #pragma once
 
-#include "lib/store/store_token.h"
+#include "lib/store/record/store_token.h"
 
 #define SESSIONS_CACHED   1024
 #define SESSIONS_FRESH_US (60 * 1000000LL)

@@ -3,7 +3,7 @@
 
 #include "lib/base/text.h"
 #include "lib/base/util.h"
-#include "lib/store/crypto.h"
+#include "lib/store/db/crypto.h"
 
 static const char digits[] = "0123456789abcdef";
 

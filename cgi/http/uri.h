@@ -8,7 +8,7 @@
 #pragma once
 
 #include "lib/base/config.h"
-#include "lib/store/store_file.h"
+#include "lib/store/record/store_file.h"
 
 #define URI_MAX          (8 * 1024) /* bytes of one that we make */
 #define URI_SCHEME       "sallyport://"

@@ -10,11 +10,11 @@
 #include <strings.h>
 
 #include "cgi/http/files_place.h"
-#include "lib/store/store_refused.h"
 #include "lib/base/util.h"
+#include "lib/store/audit/store_refused.h"
 #include "mcp_batch.h"
-#include "mcp_legacy_get.h"
 #include "mcp_legacy.h"
+#include "mcp_legacy_get.h"
 #include "mcp_modern.h"
 #include "mcp_request.h"
 

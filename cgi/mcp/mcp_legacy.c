@@ -16,7 +16,7 @@
 #include "cgi/http/hub.h"
 #include "lib/base/log.h"
 #include "lib/base/util.h"
-#include "lib/store/store_session.h"
+#include "lib/store/record/store_session.h"
 #include "mcp_about.h"
 #include "mcp_completion.h"
 #include "mcp_stream.h"

@@ -12,8 +12,8 @@
 #include "cgi/http/hub.h"
 #include "lib/base/log.h"
 #include "lib/base/util.h"
-#include "lib/store/store_event.h"
-#include "lib/store/store_subscription.h"
+#include "lib/store/record/store_event.h"
+#include "lib/store/record/store_subscription.h"
 #include "mcp_legacy.h"
 #include "mcp_stream.h"
 

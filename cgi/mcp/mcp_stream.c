@@ -10,8 +10,8 @@
 #include "cgi/http/hub.h"
 #include "lib/base/log.h"
 #include "lib/base/util.h"
-#include "lib/store/store_event.h"
-#include "lib/store/store_session.h"
+#include "lib/store/record/store_event.h"
+#include "lib/store/record/store_session.h"
 
 const char *const mcp_log_levels[] = {"debug",    "info",  "notice",    "warning", "error",
 				      "critical", "alert", "emergency", NULL};

@@ -17,9 +17,9 @@
 #include "lib/base/text.h"
 #include "lib/base/utf8.h"
 #include "lib/base/util.h"
-#include "lib/store/store_blob.h"
-#include "lib/store/store_execution.h"
-#include "lib/store/store_resource.h"
+#include "lib/store/blob/store_blob.h"
+#include "lib/store/record/store_execution.h"
+#include "lib/store/record/store_resource.h"
 
 #define FILES_PAGE    100
 #define IDS_LOOKED_AT 1000                        /* the newest executions, for completion */

@@ -10,7 +10,7 @@
 
 #include "lib/base/log.h"
 #include "lib/base/util.h"
-#include "lib/store/store_subscription.h"
+#include "lib/store/record/store_subscription.h"
 #include "signed.h"
 
 /* The one with this number; NULL: there are no more. */

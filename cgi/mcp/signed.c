@@ -3,7 +3,7 @@
 
 #include "lib/base/text.h"
 #include "lib/base/util.h"
-#include "lib/store/store_file.h"
+#include "lib/store/record/store_file.h"
 
 static void sign(struct store *store, const char *purpose, const char *owner, const char *text,
 		 char ret[SHA256_HEX_SIZE])

@@ -1,6 +1,6 @@
 /*
  * tasks.h - calls that go on after their request was answered (mcp_tasks.c shows them to clients,
- * lib/store/store_task.h keeps them).
+ * lib/store/record/store_task.h keeps them).
  *
  * A task at work has a thread that waits for its run, or is its body; the row is there before the client learns of the
  * task, and its end is written before anybody hears of it. Cancelling ends the row first and the run after that. What a
@@ -12,8 +12,8 @@
 
 #include "cgi/http/server.h"
 #include "lib/base/json.h"
-#include "lib/store/store_task.h"
-#include "lib/store/store_token.h"
+#include "lib/store/record/store_task.h"
+#include "lib/store/record/store_token.h"
 
 #define TASKS_AT_WORK_MAX 256    /* threads: one more is refused with a message */
 #define TASKS_POLL_MS     1000   /* how often clients are asked to ask */

@@ -16,7 +16,7 @@
 #include "cgi/http/access.h"
 #include "cgi/http/server.h"
 #include "lib/base/bind.h"
-#include "lib/store/store_token.h"
+#include "lib/store/record/store_token.h"
 
 struct mcp_call;
 #define TOOL_DESCRIPTION_MAX 1024 /* characters: a service refuses more, and others cut */

@@ -6,7 +6,7 @@
 #include "cgi/mcp/mcp.h"
 #include "lib/base/text.h"
 #include "lib/base/util.h"
-#include "lib/store/crypto.h"
+#include "lib/store/db/crypto.h"
 
 static void add(char *params[STDIO_PARAMS_MAX], const char *name, const char *value)
 {

@@ -12,7 +12,7 @@
 #include <pthread.h>
 
 #include "lib/base/err.h"
-#include "lib/store/store_file.h"
+#include "lib/store/record/store_file.h"
 
 #define INTERPRETERS_PER_OWNER 16
 

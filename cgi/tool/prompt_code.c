@@ -2,7 +2,7 @@
 #include "prompt_code.h"
 
 #include "lib/base/util.h"
-#include "lib/store/store_resource.h"
+#include "lib/store/record/store_resource.h"
 #include "tool_common.h"
 
 #define PROMPT_MAX (64 * 1024)

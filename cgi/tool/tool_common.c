@@ -5,7 +5,7 @@
 
 #include "lib/base/util.h"
 #include "lib/job/job.h"
-#include "lib/store/crypto.h"
+#include "lib/store/db/crypto.h"
 
 struct json_object *tool_runners(struct server *server)
 {

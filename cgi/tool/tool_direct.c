@@ -16,7 +16,7 @@
 #include "cgi/upstream/upstream_pin.h"
 #include "lib/base/log.h"
 #include "lib/base/util.h"
-#include "lib/store/crypto.h"
+#include "lib/store/db/crypto.h"
 #include "run_result.h"
 
 #define SEPARATOR    "__"

@@ -12,7 +12,7 @@
  */
 #include "jail/client/client_runners.h"
 #include "lib/base/util.h"
-#include "lib/store/crypto.h"
+#include "lib/store/db/crypto.h"
 #include "run_answer.h"
 #include "run_result.h"
 #include "snippets.h"

@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "lib/store/store_execution.h"
+#include "lib/store/record/store_execution.h"
 #include "tool_common.h"
 
 #define TOOL_PATH_MEMBER(name_, struct_, member_, flags_, description_)                                                \

@@ -9,10 +9,10 @@
  */
 #include "tool_interpreter.h"
 
+#include "interpreters.h"
 #include "jail/client/client_runners.h"
 #include "lib/base/util.h"
-#include "lib/store/crypto.h"
-#include "interpreters.h"
+#include "lib/store/db/crypto.h"
 #include "run_result.h"
 
 #define IMAGE_MAX           256

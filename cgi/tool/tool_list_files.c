@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "lib/base/util.h"
-#include "lib/store/store_resource.h"
+#include "lib/store/record/store_resource.h"
 #include "run_text.h"
 #include "tool_files.h"
 

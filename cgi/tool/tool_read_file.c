@@ -10,7 +10,7 @@
 #include "cgi/http/files.h"
 #include "lib/base/utf8.h"
 #include "lib/base/util.h"
-#include "lib/store/store_blob.h"
+#include "lib/store/blob/store_blob.h"
 #include "run_result.h"
 #include "run_text.h"
 #include "tool_files.h"

@@ -13,7 +13,7 @@
 #include "lib/base/utf8.h"
 #include "lib/base/util.h"
 #include "lib/job/job.h"
-#include "lib/store/store_snippet.h"
+#include "lib/store/record/store_snippet.h"
 #include "run_answer.h"
 #include "run_result.h"
 

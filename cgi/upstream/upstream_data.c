@@ -20,7 +20,7 @@
 #include "lib/base/buf.h"
 #include "lib/base/log.h"
 #include "lib/base/util.h"
-#include "lib/store/crypto.h"
+#include "lib/store/db/crypto.h"
 
 #define FOLDER     "upstream"
 #define INDEX      "index"

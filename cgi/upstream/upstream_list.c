@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "lib/base/util.h"
-#include "lib/store/crypto.h"
+#include "lib/store/db/crypto.h"
 #include "upstream_message.h"
 
 #define TOOLS_MAX      1000

@@ -5,7 +5,7 @@
 
 #include "lib/base/log.h"
 #include "lib/base/util.h"
-#include "lib/store/store_pin.h"
+#include "lib/store/record/store_pin.h"
 
 struct compare {
 	const struct upstream_list *list;

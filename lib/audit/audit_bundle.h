@@ -5,7 +5,7 @@
 #pragma once
 
 #include "audit_tree.h"
-#include "lib/store/store_bundle_audit.h"
+#include "lib/store/transfer/store_bundle_audit.h"
 
 /* Proves the bundle's entries against the tree of `database` as it is; with a checkpoint (a file), against the tree
  * that it signed. ERR_UNAVAILABLE: the checkpoint does not cover them yet; ERR_CORRUPT: the log is not its. */

@@ -17,7 +17,7 @@
 #include "audit_tree.h"
 #include "lib/base/buf.h"
 #include "lib/base/err.h"
-#include "lib/store/crypto_sign.h"
+#include "lib/store/db/crypto_sign.h"
 
 #define AUDIT_NAME_SIZE      128
 #define AUDIT_SIGNATURES_MAX 32

@@ -13,7 +13,7 @@
 #pragma once
 
 #include "audit_note.h"
-#include "lib/store/store_audit_read.h"
+#include "lib/store/audit/store_audit_read.h"
 
 /* `execution`: an id. ERR_NOT_FOUND: no entry; ERR_UNAVAILABLE: the checkpoint does not cover it yet; ERR_CORRUPT: the
  * log is not the one of the checkpoint. Returns how many entries were proven. */

@@ -17,7 +17,7 @@
 #pragma once
 
 #include "audit_note.h"
-#include "lib/store/store_audit_read.h"
+#include "lib/store/audit/store_audit_read.h"
 
 #define AUDIT_SIGNER_KEY        "key"
 #define AUDIT_SIGNER_VKEY       "vkey"

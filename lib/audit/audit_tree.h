@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "lib/store/crypto.h"
+#include "lib/store/db/crypto.h"
 
 #define AUDIT_TREE_DEPTH 63
 

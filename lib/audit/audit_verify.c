@@ -19,7 +19,7 @@
 
 #include "audit_checkpoints.h"
 #include "lib/base/util.h"
-#include "lib/store/store_bundle_audit.h"
+#include "lib/store/transfer/store_bundle_audit.h"
 
 const char *const audit_part_names[AUDIT_PARTS] = {
 	[AUDIT_PART_TREE] = "tree",    [AUDIT_SIGNATURES] = "signatures", [AUDIT_ANCHORS] = "anchors",

@@ -12,7 +12,7 @@
 #pragma once
 
 #include "audit_note.h"
-#include "lib/store/store_audit_read.h"
+#include "lib/store/audit/store_audit_read.h"
 
 enum audit_state { AUDIT_HOLDS, AUDIT_BROKEN, AUDIT_UNCHECKED };
 #define AUDIT_TEXT_SIZE 320

@@ -18,7 +18,7 @@
 
 #include "lib/base/utf8.h"
 #include "lib/base/util.h"
-#include "lib/store/crypto.h"
+#include "lib/store/db/crypto.h"
 
 #define DATA_BYTES   (256 << 20)
 #define COMPILE_US   120000000LL

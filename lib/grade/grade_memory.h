@@ -10,7 +10,7 @@
 #include <stdbool.h>
 
 #include "grade_judge.h"
-#include "lib/store/crypto.h"
+#include "lib/store/db/crypto.h"
 
 struct grade_memory {
 	/* True and *ret (the caller's): there is a result. */

@@ -6,8 +6,8 @@
  * comes out. The cache is read by this program only; an executable from it runs in a jail like any other, so that a
  * wrong one can do no more than a submission.
  */
-#include "grade_program.h"
 #include "grade_crew.h"
+#include "grade_program.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -21,7 +21,7 @@
 #include "jail/client/client_runners.h"
 #include "lib/base/utf8.h"
 #include "lib/base/util.h"
-#include "lib/store/crypto.h"
+#include "lib/store/db/crypto.h"
 
 #define EXECUTABLE      ".program" /* what build runners make below /data */
 #define EXECUTABLE_MAX  (256 << 20)

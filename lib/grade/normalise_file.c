@@ -13,7 +13,7 @@
 
 #include "lib/base/json.h"
 #include "lib/base/util.h"
-#include "lib/store/crypto.h"
+#include "lib/store/db/crypto.h"
 #include "normalise.h"
 
 #define FILE_BYTES  (1 << 20)

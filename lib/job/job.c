@@ -24,7 +24,7 @@
 #include <unistd.h>
 
 #include "jail/client/client_runners.h"
-#include "lib/store/store_space.h"
+#include "lib/store/record/store_space.h"
 
 #define MANY_FILES 1000 /* of a run: behind it memory goes back to the system, where glibc would keep it */
 #define DAY_US     (24 * 3600 * INT64_C(1000000))

@@ -17,7 +17,7 @@
 #include "job_tools.h"
 #include "lib/base/bind.h"
 #include "lib/base/config.h"
-#include "lib/store/store_execution.h"
+#include "lib/store/record/store_execution.h"
 
 #define JOB_DRAIN_SECONDS 30
 #define JOB_CONVERSATION_QUEUE 16 /* calls waiting in one conversation; one more is ERR_BUSY */

@@ -6,7 +6,7 @@
 #include "job_internal.h"
 #include "lib/base/diff.h"
 #include "lib/base/utf8.h"
-#include "lib/store/store_blob.h"
+#include "lib/store/blob/store_blob.h"
 
 #define ROOM_LEAST 256 /* of the buffer, for the last line */
 

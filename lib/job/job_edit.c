@@ -2,7 +2,7 @@
  * job_edit.c - see job_edit.h.
  *
  * A removal looks at all files of the conversation in its transaction and takes those that a name means. What going
- * back does to the files: lib/store/store_undo.h.
+ * back does to the files: lib/store/record/store_undo.h.
  */
 #include "job_edit.h"
 
@@ -11,9 +11,9 @@
 
 #include "job_visit.h"
 #include "lib/base/utf8.h"
-#include "lib/store/store_audit.h"
-#include "lib/store/store_space.h"
-#include "lib/store/store_undo.h"
+#include "lib/store/audit/store_audit.h"
+#include "lib/store/record/store_space.h"
+#include "lib/store/record/store_undo.h"
 
 #define NAMES_MAX (64u << 20) /* of all files of a conversation, for their sum */
 

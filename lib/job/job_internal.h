@@ -21,8 +21,8 @@
 #include "job_turn.h"
 #include "lib/base/log.h"
 #include "lib/base/util.h"
-#include "lib/store/store_execution.h"
-#include "lib/store/store_sandbox.h"
+#include "lib/store/record/store_execution.h"
+#include "lib/store/record/store_sandbox.h"
 
 #define JOB_KEEPERS         3 /* one of them is always free for something else than files that runs made */
 #define JOB_JAILER_WAIT_US  10000000 /* a job waits so long for a lost jailer to come back */

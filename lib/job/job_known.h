@@ -7,7 +7,7 @@
 #pragma once
 
 #include "jail/client/jail.h"
-#include "lib/store/store_file.h"
+#include "lib/store/record/store_file.h"
 
 struct job_known_file;
 struct job_known {

@@ -4,8 +4,8 @@
 
 #include "job.h"
 #include "lib/base/util.h"
-#include "lib/store/store_blob.h"
-#include "lib/store/store_resource.h"
+#include "lib/store/blob/store_blob.h"
+#include "lib/store/record/store_resource.h"
 
 /* Where the bytes are: a file, or memory. */
 struct place {

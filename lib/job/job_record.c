@@ -20,9 +20,9 @@
 #include <unistd.h>
 
 #include "lib/base/utf8.h"
-#include "lib/store/store_blob.h"
-#include "lib/store/store_execution.h"
-#include "lib/store/store_request.h"
+#include "lib/store/blob/store_blob.h"
+#include "lib/store/record/store_execution.h"
+#include "lib/store/record/store_request.h"
 
 static struct job *job_of(struct job_errand *errand)
 {

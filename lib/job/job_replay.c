@@ -10,12 +10,12 @@
 #include "jail/client/client_once.h"
 #include "job_internal.h"
 #include "job_known.h"
-#include "job_tools_internal.h"
 #include "job_secret.h"
+#include "job_tools_internal.h"
 #include "lib/base/utf8.h"
-#include "lib/store/store_blob.h"
-#include "lib/store/store_execution.h"
-#include "lib/store/store_sandbox.h"
+#include "lib/store/blob/store_blob.h"
+#include "lib/store/record/store_execution.h"
+#include "lib/store/record/store_sandbox.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -17,7 +17,7 @@
 #include "jail/client/client_runners.h"
 #include "job_internal.h"
 #include "lib/base/util.h"
-#include "lib/store/crypto.h"
+#include "lib/store/db/crypto.h"
 
 #define CHUNK     65536
 #define KNOWN_MAX 64

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "lib/base/json.h"
-#include "lib/store/store_runtime.h"
+#include "lib/store/record/store_runtime.h"
 
 struct job_engine;
 struct job_runtimes; /* those that an engine has met */

@@ -17,7 +17,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "lib/store/store_refused.h"
+#include "lib/store/audit/store_refused.h"
 
 #define SECOND_US 1000000
 

@@ -14,7 +14,7 @@
 #pragma once
 
 #include "job_internal.h"
-#include "lib/store/store_sandbox.h"
+#include "lib/store/record/store_sandbox.h"
 
 struct job_sandbox {
 	struct job_sandbox *next;

@@ -12,7 +12,7 @@
 
 #include "jail/client/jail.h"
 #include "lib/base/err.h"
-#include "lib/store/store_tool.h"
+#include "lib/store/record/store_tool.h"
 
 struct job_tools_given {
 	const char *const *env; /* "NAME=value", NULL-terminated; what the request names wins */

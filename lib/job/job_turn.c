@@ -15,7 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "lib/store/store_refused.h"
+#include "lib/store/audit/store_refused.h"
 
 const char *job_step_text(enum job_step step)
 {

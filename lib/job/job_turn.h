@@ -15,7 +15,7 @@
 
 #include "job_step.h"
 #include "lib/base/err.h"
-#include "lib/store/crypto.h"
+#include "lib/store/db/crypto.h"
 #include "lib/store/store.h"
 #include "workspace.h"
 

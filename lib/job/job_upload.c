@@ -5,9 +5,9 @@
 
 #include <string.h>
 
-#include "lib/store/store_blob.h"
-#include "lib/store/store_file.h"
-#include "lib/store/store_space.h"
+#include "lib/store/blob/store_blob.h"
+#include "lib/store/record/store_file.h"
+#include "lib/store/record/store_space.h"
 
 void job_tell_files(const struct job_engine *engine, const struct job_files *files)
 {

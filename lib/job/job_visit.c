@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "lib/store/store_request.h"
+#include "lib/store/record/store_request.h"
 
 struct job_visit *job_visit_of(struct job_errand *errand)
 {

@@ -16,8 +16,8 @@
 #include "lib/base/beneath.h"
 #include "lib/base/json.h"
 #include "lib/base/utf8.h"
-#include "lib/store/crypto.h"
-#include "lib/store/store_space.h"
+#include "lib/store/db/crypto.h"
+#include "lib/store/record/store_space.h"
 
 #define SETTLED_US (2 * INT64_C(1000000)) /* the coarsest grain of a file system's times */
 #define READ_TRIES 3

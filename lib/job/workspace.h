@@ -18,7 +18,7 @@
 #pragma once
 
 #include "lib/base/config.h"
-#include "lib/store/store_file.h"
+#include "lib/store/record/store_file.h"
 
 #define WORKSPACE_IGNORE      ".sallyportignore"
 #define WORKSPACE_IGNORE_MAX  (64 * 1024) /* bytes of that file */

@@ -13,7 +13,7 @@
 #include "workspace.h"
 
 #include "lib/base/util.h"
-#include "lib/store/store_blob.h"
+#include "lib/store/blob/store_blob.h"
 
 /* By which a file is known to be as it was. */
 struct workspace_mark {

@@ -8,8 +8,8 @@
 
 #include <string.h>
 
-#include "lib/store/store_audit.h"
-#include "lib/store/store_resource.h"
+#include "lib/store/audit/store_audit.h"
+#include "lib/store/record/store_resource.h"
 
 #define NAMES_MAX (64u << 20) /* of all files, for their sum */
 

@@ -17,7 +17,7 @@
 
 #include "lib/base/beneath.h"
 #include "lib/base/utf8.h"
-#include "lib/store/crypto.h"
+#include "lib/store/db/crypto.h"
 
 #define STEP        (64 * 1024)
 #define SECONDS_MAX 99 /* NAME.sallyport, NAME.sallyport-2 … */

@@ -28,9 +28,9 @@
 #include <unistd.h>
 
 #include "lib/base/util.h"
-#include "store_migrate.h"
-#include "store_schema.h"
-#include "store_txn.h"
+#include "lib/store/db/store_migrate.h"
+#include "lib/store/db/store_schema.h"
+#include "lib/store/db/store_txn.h"
 
 #define DATABASE     "sallyport.db"
 #define SECRET       "secret.key"

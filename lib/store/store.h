@@ -22,8 +22,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "crypto.h"
 #include "lib/base/err.h"
+#include "lib/store/db/crypto.h"
 
 #define STORE_ID_ABOVE  "g" /* sorts behind every id, whose digits are 0-9 and a-f */
 #define STORE_OWNER_MAX 32 /* [a-z0-9-], starts with a letter or digit */

@@ -19,11 +19,11 @@
 #include "lib/base/log.h"
 #include "lib/base/util.h"
 #include "lib/base/version.h"
-#include "store_blob.h"
-#include "store_calls.h"
-#include "store_execution.h"
-#include "store_schema.h"
-#include "store_txn.h"
+#include "lib/store/blob/store_blob.h"
+#include "lib/store/db/store_schema.h"
+#include "lib/store/db/store_txn.h"
+#include "lib/store/record/store_calls.h"
+#include "lib/store/record/store_execution.h"
 
 #define BOOT_ID           "/proc/sys/kernel/random/boot_id"
 #define LOCK_NAME_SIZE    (ID_SIZE + 5)

@@ -14,9 +14,9 @@
 
 #include "lib/base/json.h"
 #include "lib/base/util.h"
-#include "store_backup.h"
-#include "store_schema.h"
-#include "store_txn.h"
+#include "lib/store/db/store_schema.h"
+#include "lib/store/db/store_txn.h"
+#include "lib/store/transfer/store_backup.h"
 
 #define MARK         "restoring"
 #define PART         "sallyport.db.part"

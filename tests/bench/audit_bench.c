@@ -11,7 +11,7 @@
 #include <time.h>
 
 #include "lib/base/util.h"
-#include "lib/store/store_txn.h"
+#include "lib/store/db/store_txn.h"
 
 #define BATCH 64
 

@@ -20,7 +20,7 @@ setup() {
 		| header | only in |
 		|---|---|
 		| `sqlite3.h` | `lib/store/store*` |
-		| `openssl/*` | `lib/store/crypto.c` |
+		| `openssl/*` | `lib/store/db/crypto.c` |
 		| `json-c/json_tokener.h` | `lib/base/json.c` |
 		| `fcgi*.h` | `cgi/http/fcgi.c` |
 		| `seccomp.h` | `jail/init/seccomp*.c` |

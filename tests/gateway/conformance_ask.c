@@ -2,7 +2,7 @@
 #include "cgi/mcp/mcp_stream.h"
 #include "conformance.h"
 #include "lib/base/util.h"
-#include "lib/store/store_session.h"
+#include "lib/store/record/store_session.h"
 
 /* {"type":"object","properties":…,"required":[…]}, as text. */
 #define FORM(properties, required) "{\"type\":\"object\",\"properties\":{" properties "},\"required\":[" required "]}"

@@ -49,7 +49,7 @@ if [ -e "$guide" ]; then
 fi
 
 # The kinds of the audit log: docs/audit.md has a row for each, and a test finds an entry of each.
-kinds=lib/store/store_audit.h
+kinds=lib/store/audit/store_audit.h
 [ ! -e "$kinds" ] || while read -r kind; do
 	checked=$((checked + 1))
 	grep -qE "^\|.*\`${kind//./\\.}\`" docs/audit.md || finding "docs/audit.md: the table lacks the kind $kind of $kinds"

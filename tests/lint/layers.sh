@@ -14,7 +14,7 @@ expression() {
 	grep -oE '`[^`]+`' <<<"$1" | tr -d '`' | sed -e 's/[.]/\\./g' -e 's/\*/[a-z0-9_.\/-]*/g' -e 's,^[a-z_/]*$,&/.*,' | paste -sd'|' || true
 }
 while IFS='|' read -r _ name owns allowed _; do
-	if [[ $name =~ ^\ \`(lib|jail|cgi|cli)(/[a-z]+)?\`\ $ ]]; then
+	if [[ $name =~ ^\ \`(lib|jail|cgi|cli)(/[a-z]+)*\`\ $ ]]; then
 		folder=$(tr -d ' `' <<<"$name")
 		[ -d "$folder" ] || finding "$tables:1: $folder does not exist"
 		may[$folder]="$folder/[^/]*|$(expression "$allowed")"
@@ -111,7 +111,7 @@ if [ ${#libraries[@]} -gt 0 ]; then
 		sed -E 's|^([^:]*:[0-9]+):[[:space:]]*|\1: a library prints or exits: |' || true)
 fi
 
-# Columns of a SELECT are asked for by name (lib/store/store_column.h), but for the only one.
-findings_from < <(grep -nE 'query_(int|text|copy|bytes|is_null)\([^,]+, [1-9]' lib/store/*.[ch] |
+# Columns of a SELECT are asked for by name (lib/store/db/store_column.h), but for the only one.
+findings_from < <(grep -nE 'query_(int|text|copy|bytes|is_null)\([^,]+, [1-9]' lib/store/*.[ch] lib/store/*/*.[ch] |
 	sed -E 's|^([^:]*:[0-9]+):[[:space:]]*|\1: a column by number: |' || true)
 finish

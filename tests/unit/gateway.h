@@ -18,7 +18,7 @@
 #include "cgi/routes.h"
 #include "cgi/server_start.h"
 #include "lib/base/util.h"
-#include "lib/store/store_token.h"
+#include "lib/store/record/store_token.h"
 
 #define FIXTURE_PARAMS 32
 

@@ -34,8 +34,8 @@
 #include "lib/base/log.h"
 #include "lib/base/util.h"
 #include "lib/job/job.h"
-#include "lib/store/store_execution.h"
-#include "lib/store/store_token.h"
+#include "lib/store/record/store_execution.h"
+#include "lib/store/record/store_token.h"
 #include "patience.h"
 
 #define FIXTURE_WALL_SECONDS "120" /* of runs that name no limit: they come to their end however busy the machine is */

@@ -17,9 +17,9 @@
 #include <unistd.h>
 
 #include "lib/base/util.h"
-#include "lib/store/store_blob.h"
-#include "lib/store/store_execution.h"
-#include "lib/store/store_space.h"
+#include "lib/store/blob/store_blob.h"
+#include "lib/store/record/store_execution.h"
+#include "lib/store/record/store_space.h"
 
 #define UNUSED            __attribute__((unused))
 #define ok(call)          ok_at((call), &err, #call, __FILE__, __LINE__)

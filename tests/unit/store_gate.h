@@ -3,7 +3,7 @@
 
 #include <pthread.h>
 
-#include "lib/store/store_txn.h"
+#include "lib/store/db/store_txn.h"
 
 /* Holds the writer's thread until it is let go, so that what comes after queues up into one group. */
 struct gate {

@@ -4,9 +4,9 @@
 #include "cgi/admin/admin_page.h"
 #include "cgi/admin/admin_session.h"
 #include "gateway.h"
-#include "lib/store/store_audit.h"
-#include "lib/store/store_txn.h"
-#include "lib/store/store_view.h"
+#include "lib/store/audit/store_audit.h"
+#include "lib/store/db/store_txn.h"
+#include "lib/store/record/store_view.h"
 
 #define ATTACK "\"><script>alert('1')</script>&amp;\xe2\x80\xae\xff\x01"
 

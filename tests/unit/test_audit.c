@@ -9,7 +9,7 @@
 #include "lib/audit/audit_signer.h"
 #include "lib/audit/audit_verify.h"
 #include "lib/base/text.h"
-#include "lib/store/store_audit.h"
+#include "lib/store/audit/store_audit.h"
 
 #define FOO_KEY   "example.com/foo+530d903a+AekyeRrm56hApGFkyQR4ZCbV54Id2LKaANYcrnKv3U2k"
 #define PETER_KEY "PeterNeumann+c74f20a3+ARpc2QcUPDhMQegwxbzhKqiBfsVkmqq/LDE4izWy10TW"

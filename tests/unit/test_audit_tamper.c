@@ -12,10 +12,10 @@
 
 #include "lib/audit/audit_signer.h"
 #include "lib/audit/audit_verify.h"
-#include "lib/store/store_audit.h"
-#include "lib/store/store_expire.h"
-#include "lib/store/store_token.h"
-#include "lib/store/store_tool.h"
+#include "lib/store/audit/store_audit.h"
+#include "lib/store/record/store_token.h"
+#include "lib/store/record/store_tool.h"
+#include "lib/store/retention/store_expire.h"
 
 #define TREE      (1 << AUDIT_PART_TREE)
 #define ANCHORS   (1 << AUDIT_ANCHORS)

@@ -15,9 +15,9 @@
 
 #include "cli/commands.h"
 #include "lib/base/util.h"
-#include "lib/store/store_blob.h"
-#include "lib/store/store_execution.h"
-#include "lib/store/store_token.h"
+#include "lib/store/blob/store_blob.h"
+#include "lib/store/record/store_execution.h"
+#include "lib/store/record/store_token.h"
 
 #define OUTPUT_MAX (4 * 1024 * 1024)
 #define EVIL "\033[31mred\033[0m\r\xc2\x9b" "1m\xe2\x80\xae\xff\n"

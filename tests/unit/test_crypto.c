@@ -10,7 +10,7 @@
 
 #include "lib/base/text.h"
 #include "lib/base/util.h"
-#include "lib/store/crypto.h"
+#include "lib/store/db/crypto.h"
 
 static void test_hex(void **state)
 {

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "lib/base/util.h"
-#include "lib/store/crypto.h"
+#include "lib/store/db/crypto.h"
 
 static const uint8_t key[SEAL_KEY_SIZE] = "0123456789abcdef0123456789abcde";
 

@@ -6,11 +6,11 @@
 
 #include "cgi/http/hub.h"
 #include "lib/job/job_news.h"
-#include "lib/store/store_event.h"
-#include "lib/store/store_expire.h"
-#include "lib/store/store_file.h"
-#include "lib/store/store_session.h"
-#include "lib/store/store_subscription.h"
+#include "lib/store/record/store_event.h"
+#include "lib/store/record/store_file.h"
+#include "lib/store/record/store_session.h"
+#include "lib/store/record/store_subscription.h"
+#include "lib/store/retention/store_expire.h"
 
 static struct hub *hub;
 

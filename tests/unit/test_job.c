@@ -1,7 +1,7 @@
 /* The job engine with a real store and a real jailer: files, order, bounds, refusals, output. */
 #include "job_fixture.h"
-#include "lib/store/store_blob.h"
-#include "lib/store/store_execution.h"
+#include "lib/store/blob/store_blob.h"
+#include "lib/store/record/store_execution.h"
 
 #include <sys/resource.h>
 

@@ -4,7 +4,7 @@
 #include <sys/resource.h>
 
 #include "lib/job/job_edit.h"
-#include "lib/store/store_txn.h"
+#include "lib/store/db/store_txn.h"
 
 static void data_has_a_size(void **state)
 {

@@ -3,7 +3,7 @@
 #include "job_fixture.h"
 
 #include "lib/job/job_known.h"
-#include "lib/store/store_sandbox.h"
+#include "lib/store/record/store_sandbox.h"
 
 static struct job *live(const char *conversation, const char *language, const char *code, enum jail_verdict verdict)
 {

@@ -1,9 +1,9 @@
 /* Idempotency keys with a real store and real jails: the first result again, at once, later and after a restart. */
 #include "job_fixture.h"
 
-#include "lib/store/store_expire.h"
-#include "lib/store/store_request.h"
-#include "lib/store/store_txn.h"
+#include "lib/store/db/store_txn.h"
+#include "lib/store/record/store_request.h"
+#include "lib/store/retention/store_expire.h"
 
 #define HASH_A "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 #define HASH_B "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"

@@ -3,7 +3,7 @@
 
 #include "cgi/mcp/mcp_batch.h"
 
-#include "lib/store/crypto.h"
+#include "lib/store/db/crypto.h"
 
 #define META                                                                                                           \
 	"\"_meta\":{\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\",\"io.modelcontextprotocol/"             \

@@ -3,7 +3,7 @@
 
 #include "cgi/http/hub.h"
 #include "cgi/mcp/mcp_stream.h"
-#include "lib/store/store_event.h"
+#include "lib/store/record/store_event.h"
 
 /* A tools/call with a progressToken in a session of its own, on a reply whose bytes are kept. */
 struct talk {

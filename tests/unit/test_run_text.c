@@ -5,7 +5,7 @@
 #include "cgi/tool/run_result.h"
 #include "cgi/tool/run_text.h"
 #include "lib/base/utf8.h"
-#include "lib/store/store_blob.h"
+#include "lib/store/blob/store_blob.h"
 #include "schema.h"
 
 #define HASH "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"

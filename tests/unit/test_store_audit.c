@@ -5,11 +5,11 @@
 #include "store_fixture.h"
 
 #include "lib/base/text.h"
-#include "lib/store/store_audit.h"
-#include "lib/store/store_expire.h"
-#include "lib/store/store_refused.h"
-#include "lib/store/store_token.h"
-#include "lib/store/store_txn.h"
+#include "lib/store/audit/store_audit.h"
+#include "lib/store/audit/store_refused.h"
+#include "lib/store/db/store_txn.h"
+#include "lib/store/record/store_token.h"
+#include "lib/store/retention/store_expire.h"
 
 #define KINDS "SELECT group_concat(kind) FROM (SELECT kind FROM audit WHERE kind <> 'conversation.new' ORDER BY n)"
 

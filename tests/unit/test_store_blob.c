@@ -1,9 +1,9 @@
 /* test_store_blob.c - the blob folder, partial output, and everything that expires. */
-#include "lib/store/store_blob.h"
-#include "lib/store/store_execution.h"
-#include "lib/store/store_expire.h"
-#include "lib/store/store_session.h"
-#include "lib/store/store_txn.h"
+#include "lib/store/blob/store_blob.h"
+#include "lib/store/db/store_txn.h"
+#include "lib/store/record/store_execution.h"
+#include "lib/store/record/store_session.h"
+#include "lib/store/retention/store_expire.h"
 #include "store_fixture.h"
 
 #include <errno.h>

@@ -6,11 +6,11 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "lib/store/store_blob.h"
-#include "lib/store/store_expire.h"
-#include "lib/store/store_file.h"
-#include "lib/store/store_token.h"
-#include "lib/store/store_txn.h"
+#include "lib/store/blob/store_blob.h"
+#include "lib/store/db/store_txn.h"
+#include "lib/store/record/store_file.h"
+#include "lib/store/record/store_token.h"
+#include "lib/store/retention/store_expire.h"
 #include "store_gate.h"
 
 #define THREADS     16

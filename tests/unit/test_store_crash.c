@@ -2,11 +2,11 @@
  * test_store_crash.c - what was acknowledged is there: after kill -9 in mid-write, after a full disk; and what a dead
  * process left running is marked interrupted, what a live one runs is not.
  */
-#include "lib/store/store_blob.h"
-#include "lib/store/store_execution.h"
-#include "lib/store/store_expire.h"
-#include "lib/store/store_task.h"
-#include "lib/store/store_token.h"
+#include "lib/store/blob/store_blob.h"
+#include "lib/store/record/store_execution.h"
+#include "lib/store/record/store_task.h"
+#include "lib/store/record/store_token.h"
+#include "lib/store/retention/store_expire.h"
 #include "patience.h"
 #include "store_fixture.h"
 

@@ -1,9 +1,9 @@
 /* test_store_erase.c - content that goes while the fact stays: by hand, by the rules of retention, killed half-way, and
  * the sweep behind it. */
-#include "lib/store/store_audit.h"
-#include "lib/store/store_erase.h"
-#include "lib/store/store_expire.h"
-#include "lib/store/store_gc.h"
+#include "lib/store/audit/store_audit.h"
+#include "lib/store/retention/store_erase.h"
+#include "lib/store/retention/store_expire.h"
+#include "lib/store/retention/store_gc.h"
 #include "store_fixture.h"
 
 #include <fcntl.h>

@@ -1,8 +1,8 @@
 /* test_store_execution.c - runs: begun, finished, found again, filtered; texts in rows and in blobs; the sealed
  * environment. */
-#include "lib/store/store_blob.h"
-#include "lib/store/store_execution.h"
-#include "lib/store/store_token.h"
+#include "lib/store/blob/store_blob.h"
+#include "lib/store/record/store_execution.h"
+#include "lib/store/record/store_token.h"
 #include "store_fixture.h"
 
 #include <fcntl.h>

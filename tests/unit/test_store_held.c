@@ -5,12 +5,12 @@
  * What is compared is processor time, which the store takes of each transaction: how long a disk or a busy machine
  * makes a transaction wait says nothing of what it does.
  */
-#include "lib/store/store_erase.h"
-#include "lib/store/store_expire.h"
-#include "lib/store/store_gc.h"
+#include "lib/store/retention/store_erase.h"
+#include "lib/store/retention/store_expire.h"
+#include "lib/store/retention/store_gc.h"
 #include "store_fixture.h"
 
-#include "lib/store/store_txn.h"
+#include "lib/store/db/store_txn.h"
 
 #define MOST_US 50000
 #define RUNS    3000

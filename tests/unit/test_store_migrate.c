@@ -8,13 +8,13 @@
 #include <sys/mount.h>
 #include <sys/resource.h>
 
-#include "lib/store/store_event.h"
-#include "lib/store/store_migrate.h"
-#include "lib/store/store_request.h"
-#include "lib/store/store_schema.h"
-#include "lib/store/store_session.h"
-#include "lib/store/store_task.h"
-#include "lib/store/store_token.h"
+#include "lib/store/db/store_migrate.h"
+#include "lib/store/db/store_schema.h"
+#include "lib/store/record/store_event.h"
+#include "lib/store/record/store_request.h"
+#include "lib/store/record/store_session.h"
+#include "lib/store/record/store_task.h"
+#include "lib/store/record/store_token.h"
 
 /* Of tests/data/rows-1.sql. */
 #define ANNS_TOKEN "sp_ann_254dd3dbeea2d2dd6f5a194d88c008df3ce4e4038890ef14"

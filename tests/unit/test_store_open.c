@@ -6,9 +6,9 @@
 #include <fcntl.h>
 #include <grp.h>
 
-#include "lib/store/store_expire.h"
-#include "lib/store/store_schema.h"
-#include "lib/store/store_txn.h"
+#include "lib/store/db/store_schema.h"
+#include "lib/store/db/store_txn.h"
+#include "lib/store/retention/store_expire.h"
 
 #define NOBODY 65534
 

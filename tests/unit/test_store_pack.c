@@ -1,8 +1,8 @@
 /* test_store_pack.c - output of runs in the blob folder: packed where that pays, read, damaged, removed. */
-#include "lib/store/store_blob.h"
-#include "lib/store/store_execution.h"
-#include "lib/store/store_expire.h"
-#include "lib/store/store_txn.h"
+#include "lib/store/blob/store_blob.h"
+#include "lib/store/db/store_txn.h"
+#include "lib/store/record/store_execution.h"
+#include "lib/store/retention/store_expire.h"
 #include "store_fixture.h"
 
 #include <fcntl.h>

@@ -1,11 +1,11 @@
 /* test_store_records.c - tokens, sessions, conversations, files, executions: in and out again, real SQLite, real files.
  */
-#include "lib/store/store_blob.h"
-#include "lib/store/store_expire.h"
-#include "lib/store/store_file.h"
-#include "lib/store/store_resource.h"
-#include "lib/store/store_session.h"
-#include "lib/store/store_token.h"
+#include "lib/store/blob/store_blob.h"
+#include "lib/store/record/store_file.h"
+#include "lib/store/record/store_resource.h"
+#include "lib/store/record/store_session.h"
+#include "lib/store/record/store_token.h"
+#include "lib/store/retention/store_expire.h"
 #include "store_fixture.h"
 
 #include <fcntl.h>

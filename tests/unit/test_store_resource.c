@@ -2,7 +2,7 @@
  * nothing of others. */
 #include "store_fixture.h"
 
-#include "lib/store/store_resource.h"
+#include "lib/store/record/store_resource.h"
 
 #define LIST_SIZE 1024
 

@@ -1,13 +1,13 @@
 /* test_store_search.c - texts in code and output: with and without the index the same runs are found; what is erased
  * leaves every page of it. */
-#include "lib/store/store_search.h"
+#include "lib/store/blob/store_search.h"
 
 #include <fcntl.h>
 #include <pthread.h>
 
 #include "lib/base/utf8.h"
-#include "lib/store/store_erase.h"
-#include "lib/store/store_gc.h"
+#include "lib/store/retention/store_erase.h"
+#include "lib/store/retention/store_gc.h"
 #include "store_fixture.h"
 
 /* Three characters that nobody else writes: one trigram, which stands in a page of the index as it is. */

@@ -4,14 +4,14 @@
 
 #include "store_fixture.h"
 
-#include "lib/store/crypto.h"
-#include "lib/store/store_event.h"
 #include "lib/base/metrics.h"
-#include "lib/store/store_expire.h"
-#include "lib/store/store_request.h"
-#include "lib/store/store_session.h"
-#include "lib/store/store_task.h"
-#include "lib/store/store_txn.h"
+#include "lib/store/db/crypto.h"
+#include "lib/store/db/store_txn.h"
+#include "lib/store/record/store_event.h"
+#include "lib/store/record/store_request.h"
+#include "lib/store/record/store_session.h"
+#include "lib/store/record/store_task.h"
+#include "lib/store/retention/store_expire.h"
 
 #define TTL_MS 60000
 #define MOST   3

@@ -1,13 +1,13 @@
 /* test_store_tool.c - long arguments and results of calls of tools: contents like output, stored once, that stay as
  * long as a call names them, go with it, travel in bundles, and are found where they were altered. */
 #include "lib/audit/audit_verify.h"
-#include "lib/store/store_baseline.h"
-#include "lib/store/store_bundle.h"
-#include "lib/store/store_erase.h"
-#include "lib/store/store_gc.h"
-#include "lib/store/store_suite.h"
-#include "lib/store/store_tool.h"
-#include "lib/store/store_txn.h"
+#include "lib/store/db/store_txn.h"
+#include "lib/store/record/store_baseline.h"
+#include "lib/store/record/store_tool.h"
+#include "lib/store/retention/store_erase.h"
+#include "lib/store/retention/store_gc.h"
+#include "lib/store/transfer/store_bundle.h"
+#include "lib/store/transfer/store_suite.h"
 #include "store_fixture.h"
 
 #define LONG    (3 << 20)

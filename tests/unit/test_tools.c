@@ -4,10 +4,10 @@
 #include "cgi/http/files.h"
 #include "cgi/mcp/tools.h"
 #include "cgi/tool/run_result.h"
-#include "lib/store/crypto.h"
-#include "lib/store/store_blob.h"
-#include "lib/store/store_file.h"
-#include "lib/store/store_token.h"
+#include "lib/store/blob/store_blob.h"
+#include "lib/store/db/crypto.h"
+#include "lib/store/record/store_file.h"
+#include "lib/store/record/store_token.h"
 
 #define HASH "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 

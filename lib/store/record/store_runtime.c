@@ -1,0 +1,56 @@
+/* store_runtime.c - see store_runtime.h. */
+#include "store_runtime.h"
+
+#include "lib/base/util.h"
+#include "lib/store/db/store_txn.h"
+
+static int is_there(struct store_txn *txn, const char *hash, struct err *err)
+{
+	auto_query struct query q = query_begin(txn->conn, SQL_RUNTIME_IS);
+
+	query_bind_text(&q, ":hash", hash);
+	return query_next(&q, err);
+}
+
+static int add(struct store_txn *txn, const struct store_runtime *runtime, struct err *err)
+{
+	auto_query struct query q = query_begin(txn->conn, SQL_RUNTIME_ADD);
+
+	query_bind_text(&q, ":hash", runtime->hash);
+	query_bind_text(&q, ":description", runtime->text);
+	query_bind_int(&q, ":now", store_txn_now(txn));
+	return query_run(&q, NULL, err);
+}
+
+int store_txn_runtime(struct store_txn *txn, const char *execution, const struct store_runtime *runtime,
+		      struct err *err)
+{
+	int result = is_there(txn, runtime->hash, err);
+
+	if (result == 0)
+		result = add(txn, runtime, err);
+	if (result < 0)
+		return result;
+	auto_query struct query q = query_begin(txn->conn, SQL_RUNTIME_SET);
+
+	query_bind_text(&q, ":hash", runtime->hash);
+	query_bind_text(&q, ":id", execution);
+	return query_run(&q, NULL, err);
+}
+
+int store_runtime_of(struct store *store, const char *execution, char **ret, struct err *err)
+{
+	auto_reader struct store_reader reader = {0};
+	int found = store_reader_take(store, &reader, err);
+
+	if (found < 0)
+		return found;
+	auto_query struct query q = query_begin(reader.conn, SQL_RUNTIME_OF);
+
+	query_bind_text(&q, ":id", execution);
+	found = query_next(&q, err);
+	if (found < 0)
+		return found;
+	*ret = found > 0 ? xstrdup(query_text(&q, 0)) : NULL;
+	return 0;
+}

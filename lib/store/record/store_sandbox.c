@@ -1,0 +1,85 @@
+/* store_sandbox.c - see store_sandbox.h. */
+#include "store_sandbox.h"
+
+#include "lib/base/util.h"
+#include "lib/store/db/store_txn.h"
+
+static int before(struct store_txn *txn, const struct store_sandbox *sandbox, char ret[STORE_CAUSE_SIZE],
+		  struct err *err)
+{
+	auto_query struct query q = query_begin(txn->conn, SQL_SANDBOX_BEFORE);
+
+	query_bind_text(&q, ":owner", sandbox->owner);
+	query_bind_text(&q, ":conversation", sandbox->conversation);
+	query_bind_text(&q, ":language", sandbox->language);
+	int found = query_next(&q, err);
+
+	if (found < 0)
+		return found;
+	if (found == 0)
+		ret[0] = '\0';
+	else if (query_is_null(&q, 0))
+		snprintf(ret, STORE_CAUSE_SIZE, "gone");
+	else
+		query_copy(&q, 0, ret, STORE_CAUSE_SIZE);
+	return 0;
+}
+
+int store_txn_sandbox_add(struct store_txn *txn, const struct store_sandbox *sandbox, char ret_before[STORE_CAUSE_SIZE],
+			  struct err *err)
+{
+	int failed = before(txn, sandbox, ret_before, err);
+
+	if (failed < 0)
+		return failed;
+	auto_query struct query q = query_begin(txn->conn, SQL_SANDBOX_ADD);
+
+	query_bind_text(&q, ":id", sandbox->id);
+	query_bind_text(&q, ":instance", txn->store->instance);
+	query_bind_text(&q, ":owner", sandbox->owner);
+	query_bind_text(&q, ":conversation", sandbox->conversation);
+	query_bind_text(&q, ":language", sandbox->language);
+	query_bind_int(&q, ":now", store_txn_now(txn));
+	return query_run(&q, NULL, err);
+}
+
+int store_txn_sandbox_end(struct store_txn *txn, const char *id, const char *cause, struct err *err)
+{
+	auto_query struct query q = query_begin(txn->conn, SQL_SANDBOX_END);
+
+	query_bind_text(&q, ":id", id);
+	query_bind_text(&q, ":cause", cause);
+	query_bind_int(&q, ":now", store_txn_now(txn));
+	return query_run(&q, NULL, err);
+}
+
+int store_txn_sandbox_dismiss(struct store_txn *txn, const struct store_sandbox *place, struct err *err)
+{
+	auto_query struct query q = query_begin(txn->conn, SQL_SANDBOX_DISMISS);
+
+	query_bind_text(&q, ":owner", place->owner);
+	query_bind_text(&q, ":conversation", place->conversation);
+	query_bind_text(&q, ":language", place->language);
+	query_bind_int(&q, ":now", store_txn_now(txn));
+	return query_run(&q, NULL, err);
+}
+
+int store_sandbox_runs(struct store *store, const char *id, int64_t last,
+		       int (*each)(void *arg, const char *execution_id), void *arg, struct err *err)
+{
+	auto_reader struct store_reader reader = {0};
+	int failed = store_reader_take(store, &reader, err), found;
+
+	if (failed < 0)
+		return failed;
+	auto_query struct query q = query_begin(reader.conn, SQL_EXECUTION_SANDBOX);
+
+	query_bind_text(&q, ":sandbox", id);
+	query_bind_int(&q, ":last", last);
+	while ((found = query_next(&q, err)) > 0) {
+		failed = each(arg, query_text(&q, 0));
+		if (failed < 0)
+			return failed;
+	}
+	return found;
+}

@@ -1,0 +1,193 @@
+/*
+ * store_forget.c - what the operator asks to be removed: runs, conversations, all of an owner. See store_erase.h.
+ *
+ * A conversation that goes loses its files in parts before its row goes: nobody counts on half of them, because its
+ * removal was asked for.
+ */
+#include <string.h>
+
+#include "lib/base/util.h"
+#include "lib/store/audit/store_audit.h"
+#include "lib/store/blob/store_search.h"
+#include "lib/store/db/store_txn.h"
+#include "store_erase.h"
+
+#define FILE_ROWS 200
+
+static int number(struct store *store, enum store_sql which, const struct store_erase *erase, int64_t *ret,
+		  struct err *err)
+{
+	struct store_range range = {"", STORE_ID_ABOVE};
+	auto_reader struct store_reader reader = {0};
+	int failed = erase->id != NULL ? store_range(erase->id, &range, err) : 0;
+
+	if (failed == 0)
+		failed = store_reader_take(store, &reader, err);
+	if (failed < 0)
+		return failed;
+	auto_query struct query q = query_begin(reader.conn, which);
+
+	query_bind_text(&q, ":after", "");
+	query_bind_text(&q, ":from", range.from);
+	query_bind_text(&q, ":to", range.to);
+	query_bind_text(&q, ":owner", erase->owner);
+	query_bind_text(&q, ":conversation", erase->conversation);
+	query_bind_int(&q, ":before", erase->before_us);
+	query_bind_text(&q, ":what", erase->what == STORE_ERASE_CONTENT ? "content" : "output");
+	failed = query_next(&q, err);
+	if (failed < 0)
+		return failed;
+	*ret = query_int(&q, 0);
+	return 0;
+}
+
+/* The next conversation behind *row. 1: there is one. */
+static int next_conversation(struct store *store, const struct store_erase *erase, int64_t *row, struct err *err)
+{
+	auto_reader struct store_reader reader = {0};
+	int failed = store_reader_take(store, &reader, err);
+
+	if (failed < 0)
+		return failed;
+	auto_query struct query q = query_begin(reader.conn, SQL_FORGET_LIST);
+
+	query_bind_text(&q, ":owner", erase->owner);
+	query_bind_text(&q, ":conversation", erase->conversation);
+	query_bind_int(&q, ":before", erase->before_us);
+	query_bind_int(&q, ":after", *row);
+	int found = query_next(&q, err);
+
+	if (found > 0)
+		*row = query_int(&q, 0);
+	return found;
+}
+
+struct conversation {
+	const struct store_erase *erase;
+	int64_t row;
+	bool files, gone; /* are some left? did it go? */
+};
+
+static int files_work(struct store_txn *txn, void *arg, struct err *err)
+{
+	struct conversation *conversation = arg;
+	auto_query struct query q = query_begin(txn->conn, SQL_FORGET_FILES);
+	int64_t gone = 0;
+
+	query_bind_int(&q, ":id", conversation->row);
+	query_bind_int(&q, ":limit", FILE_ROWS);
+	int failed = query_run(&q, &gone, err);
+
+	conversation->files = gone == FILE_ROWS;
+	return failed;
+}
+
+static int conversation_work(struct store_txn *txn, void *arg, struct err *err)
+{
+	struct conversation *conversation = arg;
+	char owner[STORE_OWNER_MAX + 1], hash[SHA256_HEX_SIZE], place[SHA256_HEX_SIZE];
+	auto_query struct query q = query_begin(txn->conn, SQL_FORGET_CONVERSATION);
+
+	query_bind_int(&q, ":id", conversation->row);
+	int found = query_next(&q, err);
+
+	conversation->gone = found > 0;
+	if (found <= 0)
+		return found;
+	query_copy(&q, EXPIRED_OWNER, owner, sizeof(owner));
+	query_copy(&q, EXPIRED_HASH, hash, sizeof(hash));
+	store_audit_place(hash, place);
+	int failed = query_run(&q, NULL, err);
+
+	return failed < 0 ? failed
+			  : store_txn_audit_erase(txn,
+						  &(struct store_audit_erasure){.type = "conversation",
+										.id = place,
+										.what = "content",
+										.reason = "request",
+										.owner = owner,
+										.ticket = conversation->erase->ticket},
+						  err);
+}
+
+static int forget_conversations(struct store *store, const struct store_erase *erase, struct store_erased *ret,
+				struct err *err)
+{
+	struct conversation conversation = {.erase = erase};
+	int failed;
+
+	while ((failed = next_conversation(store, erase, &conversation.row, err)) > 0) {
+		failed = store_conversation_detach(store, conversation.row, err);
+		if (failed < 0)
+			return failed;
+		do {
+			failed = store_commit_gently(store, files_work, &conversation, err);
+		} while (failed == 0 && conversation.files);
+		if (failed == 0)
+			failed = store_commit_gently(store, conversation_work, &conversation, err);
+		if (failed < 0)
+			return failed;
+		ret->conversations += conversation.gone;
+	}
+	return failed;
+}
+
+static int owner_work(struct store_txn *txn, void *arg, struct err *err)
+{
+	static const enum store_sql statements[] = {SQL_FORGET_EVENTS, SQL_FORGET_TASKS, SQL_SNIPPET_FORGET};
+	int failed = 0;
+
+	for (size_t i = 0; failed == 0 && i < ARRAY_SIZE(statements); i++) {
+		auto_query struct query q = query_begin(txn->conn, statements[i]);
+
+		query_bind_text(&q, ":owner", arg);
+		failed = query_run(&q, NULL, err);
+	}
+	return failed;
+}
+
+static bool whole_owner(const struct store_erase *erase)
+{
+	return erase->owner != NULL && erase->conversation == NULL && erase->id == NULL &&
+	       erase->before_us == INT64_MAX;
+}
+
+static int check(const struct store_erase *erase, struct err *err)
+{
+	if (erase->conversation != NULL && erase->owner == NULL)
+		return err_set(err, ERR_INVALID, "a conversation is an owner's: name the owner, too");
+	return 0;
+}
+
+int store_forget(struct store *store, const struct store_erase *erase, struct store_erased *ret, struct err *err)
+{
+	int failed = check(erase, err);
+
+	if (failed == 0)
+		failed = number(store, SQL_ERASE_RUNNING, erase, &ret->running, err);
+	if (failed == 0)
+		failed = store_erase_runs(store, erase, ret, err);
+	if (failed == 0 && erase->owner != NULL && erase->id == NULL)
+		failed = forget_conversations(store, erase, ret, err);
+	if (failed == 0 && whole_owner(erase))
+		failed = store_commit(store, owner_work, unconst(erase->owner), err);
+	if (failed == 0)
+		failed = store_search_purge(store, err);
+	return failed < 0 ? err_wrap(err, "forgetting") : 0;
+}
+
+int store_forget_count(struct store *store, const struct store_erase *erase, struct store_erased *ret, struct err *err)
+{
+	int64_t row = 0;
+	int failed = check(erase, err);
+
+	if (failed == 0)
+		failed = number(store, SQL_ERASE_RUNNING, erase, &ret->running, err);
+	if (failed == 0)
+		failed = number(store, SQL_ERASE_COUNT, erase, &ret->executions, err);
+	if (failed < 0 || erase->owner == NULL || erase->id != NULL)
+		return failed;
+	while ((failed = next_conversation(store, erase, &row, err)) > 0)
+		ret->conversations++;
+	return failed;
+}

@@ -1,0 +1,163 @@
+/*
+ * store_retain.c - the rules of the configuration's group retention: content that is too old, and owners above their
+ * cap. See store_erase.h.
+ *
+ * Where the oldest give way (store_space.h), runs of an owner above the cap are erased until nine tenths of it are
+ * used. What that frees counts until it may leave the disk, so the contents in doubt are left out of the sum: else
+ * every run of the owner would go. The thread of the gateway that does this waits until a call has found an owner above
+ * the cap.
+ */
+#include "lib/base/log.h"
+#include "lib/base/util.h"
+#include "lib/store/db/store_txn.h"
+#include "store_erase.h"
+
+#define RUNS_AT_ONCE 16
+
+static int erase_older(struct store *store, enum store_erase_what what, int64_t before_us, const char *rule,
+		       struct err *err)
+{
+	const struct store_erase erase = {.what = what, .before_us = before_us, .why = rule, .retention = true};
+	struct store_erased erased = {0};
+
+	return store_erase_runs(store, &erase, &erased, err);
+}
+
+/* The next owner above the cap behind `after`, in *ret. 1: there is one. */
+static int next_owner(struct store *store, const char *after, char ret[STORE_OWNER_MAX + 1], struct err *err)
+{
+	auto_reader struct store_reader reader = {0};
+	int failed = store_reader_take(store, &reader, err);
+
+	if (failed < 0)
+		return failed;
+	auto_query struct query q = query_begin(reader.conn, SQL_USAGE_ABOVE);
+
+	query_bind_text(&q, ":after", after);
+	query_bind_int(&q, ":cap", store->retention.owner_bytes);
+	int found = query_next(&q, err);
+
+	if (found > 0)
+		query_copy(&q, 0, ret, STORE_OWNER_MAX + 1);
+	return found;
+}
+
+static int firm_bytes(struct store *store, const char *owner, int64_t *ret, struct err *err)
+{
+	auto_reader struct store_reader reader = {0};
+	int failed = store_reader_take(store, &reader, err);
+
+	if (failed < 0)
+		return failed;
+	auto_query struct query q = query_begin(reader.conn, SQL_USAGE_FIRM);
+
+	query_bind_text(&q, ":owner", owner);
+	failed = query_next(&q, err);
+	if (failed < 0)
+		return failed;
+	*ret = query_int(&q, 0);
+	return 0;
+}
+
+static int make_room(struct store *store, const char *owner, struct err *err)
+{
+	const struct store_erase erase = {.what = STORE_ERASE_CONTENT,
+					  .owner = owner,
+					  .before_us = INT64_MAX,
+					  .limit = RUNS_AT_ONCE,
+					  .why = "retention.owner_mb",
+					  .retention = true};
+	const int64_t enough = store->retention.owner_bytes / 10 * 9;
+	int64_t used = 0, before;
+	struct store_erased erased = {0};
+	int failed = firm_bytes(store, owner, &used, err);
+
+	while (failed == 0 && used > enough) {
+		before = erased.executions;
+		failed = store_erase_runs(store, &erase, &erased, err);
+		if (failed == 0 && erased.executions == before)
+			break; /* the rest are files of conversations, and runs in progress */
+		if (failed == 0)
+			failed = firm_bytes(store, owner, &used, err);
+	}
+	return failed;
+}
+
+static int make_rooms(struct store *store, struct err *err)
+{
+	char owner[STORE_OWNER_MAX + 1] = "", next[STORE_OWNER_MAX + 1];
+	int found;
+
+	while ((found = next_owner(store, owner, next, err)) > 0) {
+		snprintf(owner, sizeof(owner), "%s", next);
+		found = make_room(store, owner, err);
+		if (found < 0)
+			break;
+	}
+	return found;
+}
+
+int store_retain(struct store *store, int64_t now_us, struct err *err)
+{
+	const struct store_retention *rules = &store->retention;
+	int failed = 0;
+
+	if (rules->execution_ttl_us > 0)
+		failed = erase_older(store, STORE_ERASE_CONTENT, now_us - rules->execution_ttl_us,
+				     "retention.execution_days", err);
+	if (failed == 0 && rules->output_ttl_us > 0)
+		failed = erase_older(store, STORE_ERASE_OUTPUT, now_us - rules->output_ttl_us, "retention.output_days",
+				     err);
+	if (failed == 0 && rules->oldest && rules->owner_bytes > 0)
+		failed = make_rooms(store, err);
+	return failed;
+}
+
+/* -------- the gateway's thread ------------------------------------------------------------------------ */
+
+static void *tidy(void *arg)
+{
+	struct store *store = arg;
+	struct store_tidy *own = &store->tidy;
+	struct err err = ERR_INIT;
+
+	pthread_mutex_lock(&own->lock);
+	while (!own->stopping) {
+		if (!own->wanted) {
+			pthread_cond_wait(&own->wake, &own->lock);
+			continue;
+		}
+		own->wanted = false;
+		pthread_mutex_unlock(&own->lock);
+		if (make_rooms(store, &err) < 0)
+			log_event(LOG_ERROR, "making room failed", "error", err.text, NULL);
+		pthread_mutex_lock(&own->lock);
+	}
+	pthread_mutex_unlock(&own->lock);
+	return NULL;
+}
+
+void store_tidy_start(struct store *store)
+{
+	if (store->mode == STORE_SERVE && store->retention.oldest && !store->tidy.started)
+		store->tidy.started = pthread_create(&store->tidy.thread, NULL, tidy, store) == 0;
+}
+
+void store_tidy_wake(struct store *store)
+{
+	pthread_mutex_lock(&store->tidy.lock);
+	store->tidy.wanted = true;
+	pthread_cond_signal(&store->tidy.wake);
+	pthread_mutex_unlock(&store->tidy.lock);
+}
+
+void store_tidy_stop(struct store *store)
+{
+	pthread_mutex_lock(&store->tidy.lock);
+	store->tidy.stopping = true;
+	pthread_cond_signal(&store->tidy.wake);
+	pthread_mutex_unlock(&store->tidy.lock);
+	if (store->tidy.started)
+		pthread_join(store->tidy.thread, NULL);
+	store->tidy.started = false;
+}
