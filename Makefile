@@ -24,10 +24,10 @@ JOB_SRC     := $(wildcard lib/job/*.c)
 GRADE_SRC   := $(wildcard lib/grade/*.c)
 CLIENT_SRC  := $(wildcard jail/client/*.c)
 JAILER_SRC  := $(filter-out jail/jailer.c,$(wildcard jail/*.c jail/init/*.c jail/relay/*.c))
-UPSTREAM_SRC := $(wildcard cgi/upstream/*.c)
-BRIDGE_SRC  := $(filter-out cgi/bridge/bridge_helper.c,$(wildcard cgi/bridge/*.c))
+UPSTREAM_SRC := $(wildcard lib/upstream/*.c)
+BRIDGE_SRC  := $(wildcard lib/bridge/*.c)
 GATEWAY_MAIN := cgi/main.c cgi/wipe.c
-GATEWAY_SRC := $(filter-out $(GATEWAY_MAIN) cgi/bridge/% $(UPSTREAM_SRC),$(wildcard cgi/*.c cgi/*/*.c))
+GATEWAY_SRC := $(filter-out $(GATEWAY_MAIN),$(wildcard cgi/*.c cgi/*/*.c))
 FIXTURES_SRC := $(wildcard tests/gateway/*.c)
 CLI_SRC     := $(filter-out cli/main.c,$(wildcard cli/*.c))
 # One short line a step; V=1 shows the commands.
@@ -85,19 +85,19 @@ $(B)/schema_sql.inc: schema.sql
 	@sed -e 's/\\/\\\\/g' -e 's/"/\\"/g' -e 's/^/"/' -e 's/$$/\\n"/' $< > $@
 $(call obj,lib/store/db/store_schema.c): $(B)/schema_sql.inc
 # So are the programs that run tests: lib/grade/grade_exam.c includes them.
-EXAM := $(patsubst lib/grade/exam/%,$(B)/exam/%.inc,$(wildcard lib/grade/exam/*))
-$(B)/exam/%.inc: lib/grade/exam/%
+EXAM := $(patsubst jail/guest/exam/%,$(B)/exam/%.inc,$(wildcard jail/guest/exam/*))
+$(B)/exam/%.inc: jail/guest/exam/%
 	@mkdir -p $(@D)
 	@sed -e 's/\\/\\\\/g' -e 's/"/\\"/g' -e 's/^/"/' -e 's/$$/\\n"/' $< > $@
 $(call obj,lib/grade/grade_exam.c): $(EXAM)
 
-# What programs that call tools find in their jails: modules (cgi/bridge/bridge_files.c holds them), and the program mcp (the jailer has
+# What programs that call tools find in their jails: modules (lib/bridge/bridge_files.c has them), and the program mcp (the jailer has
 # it: jail/root_mount.c), which is static and without sanitizers, as the probes are.
-$(call obj,cgi/bridge/bridge_files.c): $(wildcard cgi/bridge/guest/*.*)
+$(call obj,lib/bridge/bridge_files.c): $(wildcard jail/guest/tools/*.*)
 $(call obj,jail/root_mount.c): $(B)/bridge/mcp
 $(call obj,jail/root_mount.c): ALL_CFLAGS += -DHELPER_PROGRAM='"$(B)/bridge/mcp"'
 ifeq ($(SAN),)
-$(B)/bridge/mcp: $(call obj,cgi/bridge/bridge_helper.c cgi/bridge/bridge_frame.c cgi/upstream/upstream_raw.c) $(B)/libbase.a
+$(B)/bridge/mcp: $(call obj,jail/guest/tools/mcp.c lib/bridge/bridge_frame.c lib/upstream/upstream_raw.c) $(B)/libbase.a
 	@mkdir -p $(@D)
 	$(call quiet,LD,$@)$(CC) -static -pthread -Wl,--gc-sections,-s -o $@ $^ -ljson-c -lm
 else
@@ -108,9 +108,10 @@ endif
 # What deterministic runs preload; jail/steady.c holds it. Without sanitizers, as it is not our process that loads it.
 $(call obj,jail/steady.c): $(B)/steady.so
 $(call obj,jail/steady.c): ALL_CFLAGS += -DSTEADY_LIBRARY='"$(B)/steady.so"'
-$(B)/steady.so: $(wildcard jail/steady/*.[ch])
+$(B)/steady.so: $(wildcard jail/guest/steady/*.[ch])
 	@mkdir -p $(@D)
 	$(call quiet,LD,$@)$(CC) -std=gnu17 -D_GNU_SOURCE -O2 $(WARN) -fPIC -shared -fvisibility=hidden -Wl,-z,relro,-z,now -s -o $@ $(filter %.c,$^)
+$(call obj,jail/guest_file.c): $(wildcard jail/guest/*.*)
 $(call obj,cgi/api/api.c): cgi/api/openapi.json
 $(call obj,cgi/admin/admin_assets.c): $(wildcard cgi/admin/assets/*)
 
@@ -257,7 +258,7 @@ install: all
 	install -m 755 $(addprefix $(BIN)/,sallyport sallyport-gateway sallyport-jailer) $(DESTDIR)$(PREFIX)/bin
 	install -m 755 $(B)/tests/jail_probe $(DESTDIR)$(PREFIX)/libexec/sallyport
 	install -m 644 -D -t $(DESTDIR)$(PREFIX)/libexec/sallyport/probes $(wildcard tests/probe/scripts/*)
-	install -m 644 $(wildcard jail/runners/*.json jail/runners/*.py jail/runners/*.cjs jail/runners/*.sh) $(DESTDIR)$(PREFIX)/share/sallyport/runners
+	install -m 644 $(wildcard jail/runners/*.json) $(DESTDIR)$(PREFIX)/share/sallyport/runners
 	install -m 644 $(addprefix jail/runners/npm/,package.json package-lock.json .npmrc) $(DESTDIR)$(PREFIX)/share/sallyport/runners/npm
 	install -m 755 nginx/setup.sh $(DESTDIR)$(PREFIX)/share/sallyport/setup
 	install -m 755 nginx/container.sh $(DESTDIR)$(PREFIX)/share/sallyport/container.sh

@@ -364,7 +364,7 @@ CREATE TABLE execution_server (
 CREATE INDEX execution_server_by_list ON execution_server (list);
 
 -- Definitions of upstream servers' tools as they were first seen, or as an operator accepted them: a changed one is asked about or refused
--- (cgi/upstream/upstream_policy.h). Written when a list is read, and by `sallyport upstream accept`.
+-- (lib/upstream/upstream_policy.h). Written when a list is read, and by `sallyport upstream accept`.
 CREATE TABLE tool_pin (
 	server     TEXT NOT NULL CHECK (length(server) = 64), -- SHA-256 of its name with its url or command
 	tool       TEXT NOT NULL,

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "cgi/admin/admin_session.h"
-#include "cgi/bridge/bridge.h"
 #include "cgi/http/access.h"
 #include "cgi/mcp/resource_news.h"
 #include "cgi/mcp/resource_record.h"
@@ -17,6 +16,7 @@
 #include "cgi/tool/tool_park.h"
 #include "cgi/tool/tool_table.h"
 #include "lib/base/util.h"
+#include "lib/bridge/bridge.h"
 #include "lib/store/audit/store_audit.h"
 #include "lib/store/retention/store_expire.h"
 

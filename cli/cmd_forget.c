@@ -3,11 +3,11 @@
  *
  * Without --yes nothing is removed: the numbers are shown first. The gateway may serve meanwhile.
  */
-#include "cgi/upstream/upstream_data.h"
 #include "cli.h"
 #include "erasures.h"
 #include "lib/base/util.h"
 #include "lib/store/retention/store_erase.h"
+#include "lib/upstream/upstream_data.h"
 #include "sweep.h"
 
 struct forget {

@@ -10,11 +10,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cgi/upstream/upstream_policy.h"
 #include "cli.h"
 #include "lib/base/utf8.h"
 #include "lib/base/util.h"
 #include "lib/store/record/store_token.h"
+#include "lib/upstream/upstream_policy.h"
 
 struct token {
 	struct cli_common common;

@@ -7,11 +7,11 @@
  */
 #include <string.h>
 
-#include "cgi/upstream/upstream.h"
-#include "cgi/upstream/upstream_pin.h"
 #include "cli.h"
 #include "commands.h"
 #include "lib/base/util.h"
+#include "lib/upstream/upstream.h"
+#include "lib/upstream/upstream_pin.h"
 
 #define OWNER        "local"
 #define RUN          "cli"

@@ -12,8 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cgi/upstream/upstream.h"
 #include "lib/base/util.h"
+#include "lib/upstream/upstream.h"
 
 void replay_batch_init(struct replay_batch *batch)
 {

@@ -3,9 +3,9 @@
 
 #include <string.h>
 
-#include "cgi/bridge/bridge_cassette.h"
-#include "cgi/bridge/bridge_tools.h"
 #include "lib/base/util.h"
+#include "lib/bridge/bridge_cassette.h"
+#include "lib/bridge/bridge_tools.h"
 
 /* -------- the real servers ---------------------------------------------------------------------------- */
 

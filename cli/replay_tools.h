@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "cgi/bridge/bridge.h"
+#include "lib/bridge/bridge.h"
 #include "replay.h"
 
 struct replay_tools {

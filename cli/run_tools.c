@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cgi/bridge/bridge_tools.h"
 #include "lib/base/util.h"
+#include "lib/bridge/bridge_tools.h"
 
 #define OWNER       "local"
 #define SERVERS_MAX 16

@@ -5,10 +5,10 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "cgi/bridge/bridge.h"
-#include "cgi/upstream/upstream_list.h"
 #include "lib/base/json.h"
 #include "lib/base/util.h"
+#include "lib/bridge/bridge.h"
+#include "lib/upstream/upstream_list.h"
 
 #define SECOND    INT64_C(1000000)
 #define IN_FLIGHT 8

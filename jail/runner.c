@@ -14,6 +14,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "guest_file.h"
 #include "lib/base/util.h"
 #include "root_mount.h"
 #include "rootfs.h"
@@ -179,10 +180,12 @@ static int load_text(int directory, const char *member, const char *name, int *r
 
 	if (strchr(name, '/'))
 		return err_member(err, member, "must be a plain file name");
-	int result = read_file_at(directory, name, RUNNER_FILE_MAX, &text, &length, err);
+	bool own = faccessat(directory, name, F_OK, 0) == 0;
+	const char *embedded = own ? NULL : guest_file(name, &length);
+	int result = embedded ? 0 : read_file_at(directory, name, RUNNER_FILE_MAX, &text, &length, err);
 	if (result < 0)
 		return result;
-	*ret_fd = memfd_with(member, text, length);
+	*ret_fd = memfd_with(member, embedded ? embedded : text, length);
 	return *ret_fd < 0 ? err_errno(err, "keeping %s", name) : 0;
 }
 

@@ -1,28 +1,27 @@
 /*
  * runner.h - languages: one JSON file each in the runners' directory.
  *
+ * The files that it names are looked for next to it, then among those that the jailer has (guest_file.h).
+ *
  *     { "name": "c", "aliases": ["gcc"], "extensions": [".c"],
  *       "source": "main.c",                            file name of the program's source below /code
  *       "interpreters": ["/usr/bin/gcc"],              the first that exists is {interpreter}; none: the runner is not
  *                                                      available
  *       "compile": ["{interpreter}", …], "run": ["/code/main"],
  *       "tools_run": ["{interpreter}", …],             instead of "run" for a program that calls tools (jail_program)
- *       "call": "call.py",                             a file next to this one, put into such a program's jail as
- *                                                      /code/.call
+ *       "call": "call.py",                             put into such a program's jail as /code/.call
  *       "live": ["{interpreter}", "/code/.live"],      keeps the interpreter's state over the runs of a live jail:
  *                                                      starts the driver,
- *       "driver": "live.py",                           a file next to this one, put into the jail as /code/.live (see
- *                                                      init_live.c)
+ *       "driver": "live.py",                           put into the jail as /code/.live (see init_live.c)
  *       "show_run": ["{interpreter}", "/code/.show", …], instead of "run" for a program whose last value is shown:
  *                                                      starts it by
- *       "show": "show.py",                             a file next to this one, put into the jail as /code/.show, next
- *                                                      to the driver, if there is one (it shows values in live jails)
- *       "tail": "tail.cjs",                            a file next to this one: instead of "show_run", "run" with this
+ *       "show": "show.py",                             put into the jail as /code/.show, next to the
+ *                                                      driver, if there is one (it shows values in live jails)
+ *       "tail": "tail.cjs",                            instead of "show_run", "run" with this
  *                                                      behind the program's last expression, where that can be (last.h)
  *       "precompile": ["{interpreter}", …],            turns the driver and these files (standard input) into what is
  *                                                      put in their places (standard output); where it fails they stay
- *       "helper": "java.sh",                           a file next to this one, put into the jail as /code/.helper,
- *                                                      which commands may name
+ *       "helper": "java.sh",                           put into the jail as /code/.helper, which commands may name
  *       "silent_calls": ["print("],                    a program that ends with one of these calls, or in a block that
  *       "silent_blocks": ["if ", …],                   begins so, and imports nothing but these modules, has nothing to
  *       "silent_imports": ["json", …],                 show and is started by "run" (silent.h)

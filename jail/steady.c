@@ -13,7 +13,7 @@
 #endif
 EMBED(steady_library, STEADY_LIBRARY);
 
-#define NAME ".steady.so" /* jail/steady/steady_clock.c knows it, too */
+#define NAME ".steady.so" /* jail/guest/steady/steady_clock.c knows it, too */
 
 /* OPENSSL_ia32cap (OPENSSL_ia32cap(3); BoringSSL, which is in bun, reads it, too) without the bit of RDRAND: on Intel's
  * processors BoringSSL mixes its values into all others. */

@@ -10,12 +10,12 @@
 #include <string.h>
 
 #include "cgi/http/uri.h"
-#include "cgi/upstream/upstream.h"
-#include "cgi/upstream/upstream_pin.h"
 #include "lib/base/util.h"
 #include "lib/store/audit/store_audit.h"
 #include "lib/store/record/store_execution.h"
 #include "lib/store/retention/store_erase.h"
+#include "lib/upstream/upstream.h"
+#include "lib/upstream/upstream_pin.h"
 #include "page_replay.h"
 
 #define LIST_US   (10 * INT64_C(1000000))

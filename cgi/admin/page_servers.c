@@ -1,10 +1,10 @@
 /* page_servers.c - the MCP servers whose tools programs may call; of one its tools, and which definitions changed. */
 #include <string.h>
 
-#include "cgi/upstream/upstream.h"
-#include "cgi/upstream/upstream_policy.h"
 #include "lib/base/util.h"
 #include "lib/store/record/store_pin.h"
+#include "lib/upstream/upstream.h"
+#include "lib/upstream/upstream_policy.h"
 #include "pages.h"
 
 #define LIST_US (5 * INT64_C(1000000))

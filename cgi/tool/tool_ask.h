@@ -5,8 +5,8 @@
  */
 #pragma once
 
-#include "cgi/bridge/bridge_question.h"
 #include "cgi/mcp/tools.h"
+#include "lib/bridge/bridge_question.h"
 
 #define TOOL_ASK_SHOWN 1000 /* bytes of the arguments that the sentence shows */
 

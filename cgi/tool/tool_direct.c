@@ -10,13 +10,13 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cgi/bridge/bridge_record.h"
 #include "cgi/http/hub.h"
 #include "cgi/mcp/mcp.h"
-#include "cgi/upstream/upstream_pin.h"
 #include "lib/base/log.h"
 #include "lib/base/util.h"
+#include "lib/bridge/bridge_record.h"
 #include "lib/store/db/crypto.h"
+#include "lib/upstream/upstream_pin.h"
 #include "run_result.h"
 
 #define SEPARATOR    "__"

@@ -12,7 +12,7 @@
 #pragma once
 
 #include "cgi/mcp/tools.h"
-#include "cgi/upstream/upstream.h"
+#include "lib/upstream/upstream.h"
 
 #define TOOL_DIRECT_MAX 64 /* what services take as the name of a tool */
 

@@ -10,11 +10,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cgi/bridge/bridge_tools.h"
 #include "cgi/mcp/mcp.h"
 #include "cgi/mcp/signed.h"
 #include "lib/base/text.h"
 #include "lib/base/util.h"
+#include "lib/bridge/bridge_tools.h"
 #include "lib/job/job.h"
 #include "tool_ask.h"
 

@@ -8,9 +8,9 @@
  */
 #pragma once
 
-#include "cgi/bridge/bridge_progress.h"
-#include "cgi/bridge/bridge_question.h"
 #include "cgi/mcp/tools.h"
+#include "lib/bridge/bridge_progress.h"
+#include "lib/bridge/bridge_question.h"
 
 #define TOOL_PARKED_MAX 4 /* of an owner: each of them holds a jail */
 

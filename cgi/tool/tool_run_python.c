@@ -7,10 +7,10 @@
  */
 #include <string.h>
 
-#include "cgi/bridge/bridge_tools.h"
-#include "cgi/upstream/upstream.h"
 #include "lib/base/util.h"
+#include "lib/bridge/bridge_tools.h"
 #include "lib/job/job.h"
+#include "lib/upstream/upstream.h"
 #include "run_python_answer.h"
 #include "run_result.h"
 

@@ -7,10 +7,10 @@
  */
 #include <string.h>
 
-#include "cgi/bridge/bridge_stub.h"
-#include "cgi/upstream/upstream_policy.h"
-#include "cgi/upstream/upstream_search.h"
 #include "lib/base/util.h"
+#include "lib/bridge/bridge_stub.h"
+#include "lib/upstream/upstream_policy.h"
+#include "lib/upstream/upstream_search.h"
 #include "tool_common.h"
 
 #define LISTS_SECONDS 30 /* for servers that have to start first */

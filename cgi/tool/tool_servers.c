@@ -3,9 +3,9 @@
  *
  * The pool of servers and the bridge are started with the first program that needs them.
  */
-#include "cgi/bridge/bridge_tools.h"
 #include "cgi/mcp/mcp_stream.h"
 #include "lib/base/util.h"
+#include "lib/bridge/bridge_tools.h"
 #include "tool_common.h"
 #include "tool_direct.h"
 

@@ -8,10 +8,10 @@
  */
 #include <string.h>
 
-#include "cgi/bridge/bridge_check.h"
 #include "jail/client/client_runners.h"
 #include "lib/base/utf8.h"
 #include "lib/base/util.h"
+#include "lib/bridge/bridge_check.h"
 #include "lib/job/job.h"
 #include "lib/store/record/store_snippet.h"
 #include "run_answer.h"

@@ -1,8 +1,8 @@
 /* tool_task.c - runs that become tasks instead of being waited for; see tools.h. */
-#include "cgi/bridge/bridge_progress.h"
-#include "cgi/bridge/bridge_tools.h"
 #include "cgi/mcp/mcp_tasks.h"
 #include "lib/base/util.h"
+#include "lib/bridge/bridge_progress.h"
+#include "lib/bridge/bridge_tools.h"
 #include "tool_ask.h"
 #include "tool_common.h"
 

@@ -1,7 +1,7 @@
 /*
  * grade_exam.c - see grade_exam.h: the verdict of one end, and suites in one process.
  *
- * In one process the order is: the harness (lib/grade/exam/alone.*) reads the nonce from the pipe that is its standard
+ * In one process the order is: the harness (jail/guest/exam/alone.*) reads the nonce from the pipe that is its standard
  * input, duplicates standard output to a descriptor of a random number, puts /dev/null and standard error in the places
  * of 0 and 1, and starts code and tests. When the tests are through, or one has failed, it writes the nonce and a word
  * to that descriptor. We look for the nonce in what came out: what comes before it, or without it, is output of the

@@ -58,7 +58,7 @@ void grade_exam_say(struct grade_exam_result *result, enum grade_verdict verdict
 	__attribute__((format(printf, 3, 4)));
 /* What the end of the code under test means where its tests were not through. */
 void grade_exam_ended(const struct jail_once *once, struct grade_exam_result *result);
-/* The programs of lib/grade/exam. */
+/* The programs of jail/guest/exam. */
 struct grade_text {
 	const char *data;
 	size_t length;

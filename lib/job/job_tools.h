@@ -1,6 +1,6 @@
 /*
  * job_tools.h - who answers the calls of tools that a run's program makes: a pool of servers, or a record
- * (cgi/bridge).
+ * (lib/bridge).
  *
  * The functions of struct job_tools are the engine's (or a replay's) to call, on its thread, and must not wait.
  */

@@ -17,9 +17,9 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "cgi/bridge/bridge_frame.h"
-#include "cgi/bridge/bridge_tools.h"
 #include "lib/base/util.h"
+#include "lib/bridge/bridge_frame.h"
+#include "lib/bridge/bridge_tools.h"
 
 #define CALLS      400
 #define AT_ONCE    8

@@ -1,5 +1,5 @@
 /*
- * The official conformance suite the other way round: the suite's servers against the client of cgi/upstream, as
+ * The official conformance suite the other way round: the suite's servers against the client of lib/upstream, as
  * tests/unit/upstream_client.c drives it. Its scenarios of authorization need OAuth, which that client does not speak.
  */
 import assert from 'node:assert/strict';

@@ -1,5 +1,5 @@
 /*
- * The client of upstream servers (cgi/upstream) through `sallyport upstream`: real servers from npm in jails and over HTTP, a second Sallyport
+ * The client of upstream servers (lib/upstream) through `sallyport upstream`: real servers from npm in jails and over HTTP, a second Sallyport
  * in both eras, and servers that do everything wrong.
  */
 import assert from 'node:assert/strict';

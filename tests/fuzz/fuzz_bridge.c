@@ -5,10 +5,10 @@
  * whose bytes are an object and lie within the frame; an answer to it is a frame of exactly the length that its head
  * says, and its JSON is well-formed whatever the names in it are.
  */
-#include "cgi/bridge/bridge_frame.h"
 #include "fuzz.h"
 #include "lib/base/utf8.h"
 #include "lib/base/util.h"
+#include "lib/bridge/bridge_frame.h"
 
 static void answer(const struct bridge_frame *frame, const struct err *err)
 {

@@ -4,10 +4,10 @@
 
 #include <string.h>
 
-#include "cgi/upstream/upstream_raw.h"
-#include "cgi/upstream/upstream_sse.h"
 #include "lib/base/utf8.h"
 #include "lib/base/util.h"
+#include "lib/upstream/upstream_raw.h"
+#include "lib/upstream/upstream_sse.h"
 
 #define OUT_MAX (1 << 22)
 

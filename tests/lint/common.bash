@@ -34,7 +34,7 @@ generate() {
 	local file
 	mkdir -p "$GENERATED/exam"
 	[ ! -e schema.sql ] || as_string schema.sql "$GENERATED/schema_sql.inc"
-	for file in lib/grade/exam/*; do
+	for file in jail/guest/exam/*; do
 		[ ! -e "$file" ] || as_string "$file" "$GENERATED/exam/${file##*/}.inc"
 	done
 }

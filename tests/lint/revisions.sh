@@ -4,7 +4,7 @@
 source "$(dirname "$0")/common.bash"
 
 table=cgi/mcp/revision.c
-client=cgi/upstream/upstream_revision.h # what we speak to other servers
+client=lib/upstream/upstream_revision.h # what we speak to other servers
 folders=()
 [ ! -d cgi ] || folders+=(cgi)
 mapfile -t files < <([ ${#folders[@]} -eq 0 ] || c_files '*.[ch]' "${folders[@]}" | grep -vxE "$table|$client")

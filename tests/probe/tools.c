@@ -1,4 +1,4 @@
-/* tools.c - probes N17: what a program can do with the socket by which it calls tools (cgi/bridge/bridge_frame.h). The
+/* tools.c - probes N17: what a program can do with the socket by which it calls tools (lib/bridge/bridge_frame.h). The
  * other side is a bridge whose one server, "own", has the tools `echo` and `never` (cli/selftest_tools.h). */
 #include <errno.h>
 #include <fcntl.h>

@@ -12,9 +12,9 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
-#include "cgi/bridge/bridge.h"
-#include "cgi/bridge/bridge_files.h"
 #include "jail_try.h"
+#include "lib/bridge/bridge.h"
+#include "lib/bridge/bridge_files.h"
 
 #define BRIDGE_TRY_LATER 64
 

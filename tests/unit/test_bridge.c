@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cgi/bridge/bridge_frame.h"
+#include "lib/bridge/bridge_frame.h"
 
 static struct bridge_try with;
 static struct config config; /* of `with`'s upstream */

@@ -1,7 +1,7 @@
 /* What servers say of the progress of calls: a report's form, the newest alone, its bound, a server that floods. */
 #include "bridge_try.h"
 
-#include "cgi/bridge/bridge_progress.h"
+#include "lib/bridge/bridge_progress.h"
 
 #include "lib/base/utf8.h"
 

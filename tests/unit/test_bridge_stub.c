@@ -12,10 +12,10 @@
 
 #include <cmocka.h>
 
-#include "cgi/bridge/bridge_files.h"
-#include "cgi/bridge/bridge_stub.h"
-#include "cgi/upstream/upstream_list.h"
 #include "lib/base/util.h"
+#include "lib/bridge/bridge_files.h"
+#include "lib/bridge/bridge_stub.h"
+#include "lib/upstream/upstream_list.h"
 
 static const struct upstream_server server = {.name = "s", .alias = "s"};
 

@@ -2,7 +2,7 @@
  * test_jail_live_end.c - how live sandboxes end: limits, cancelling, and guests that lie to the jail from where the
  * driver should be.
  *
- * The driver (jail/runners/live.py) is the guest's own: any program can write to its descriptor, close it or hand it to
+ * The driver (jail/guest/live.py) is the guest's own: any program can write to its descriptor, close it or hand it to
  * others. None of that may do more than end that one sandbox.
  */
 #include "live_jailer.h"

@@ -10,9 +10,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cgi/upstream/upstream.h"
-#include "cgi/upstream/upstream_policy.h"
 #include "lib/base/util.h"
+#include "lib/upstream/upstream.h"
+#include "lib/upstream/upstream_policy.h"
 
 static char folder[] = "/tmp/sallyport-upstream-XXXXXX";
 

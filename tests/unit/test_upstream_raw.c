@@ -8,10 +8,10 @@
 
 #include <string.h>
 
-#include "cgi/upstream/upstream_raw.h"
-#include "cgi/upstream/upstream_sse.h"
 #include "lib/base/json.h"
 #include "lib/base/util.h"
+#include "lib/upstream/upstream_raw.h"
+#include "lib/upstream/upstream_sse.h"
 
 static int check(const char *text, struct buf *out)
 {

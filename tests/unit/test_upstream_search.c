@@ -13,9 +13,9 @@
 #include <fcntl.h>
 #include <string.h>
 
-#include "cgi/upstream/upstream_list.h"
-#include "cgi/upstream/upstream_search.h"
 #include "lib/base/util.h"
+#include "lib/upstream/upstream_list.h"
+#include "lib/upstream/upstream_search.h"
 
 static const char *const queries[][2] = {
 	{"read a text file", "read_text_file"},

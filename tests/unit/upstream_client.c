@@ -1,6 +1,6 @@
 /*
  * upstream_client.c - what the official conformance suite drives as the client under test: `upstream_client … URL`,
- * with the scenario's name and context in the environment. It is the client of cgi/upstream and nothing else: it reads
+ * with the scenario's name and context in the environment. It is the client of lib/upstream and nothing else: it reads
  * the list of tools and calls, all at once, what the context names, or each tool with arguments that fit its schema.
  * Asked something, it accepts with the defaults of the form.
  */
@@ -9,10 +9,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cgi/upstream/upstream.h"
 #include "lib/base/json.h"
 #include "lib/base/log.h"
 #include "lib/base/util.h"
+#include "lib/upstream/upstream.h"
 
 #define CALLS_MAX    64
 #define LIST_SECONDS 20

@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "cgi/upstream/upstream.h"
+#include "lib/upstream/upstream.h"
 
 /* ERR_INVALID names the member. */
 int bridge_check(const struct upstream_tool *tool, struct json_object *arguments, struct err *err);

@@ -22,9 +22,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "cgi/upstream/upstream.h"
-#include "cgi/upstream/upstream_policy.h"
 #include "lib/base/err.h"
+#include "lib/upstream/upstream.h"
+#include "lib/upstream/upstream_policy.h"
 
 #define BRIDGE_CONNECTIONS  16           /* of a run at once; the next one waits until another one ends */
 #define BRIDGE_UNREAD       2            /* frames that a program has not read: its connection is not read meanwhile */

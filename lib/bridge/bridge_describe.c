@@ -3,7 +3,7 @@
 
 #include "bridge_internal.h"
 #include "bridge_stub.h"
-#include "cgi/upstream/upstream_search.h"
+#include "lib/upstream/upstream_search.h"
 
 static const char *decision(const struct bridge_run *run, size_t list, size_t tool)
 {

@@ -11,8 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cgi/upstream/upstream_name.h"
 #include "lib/base/util.h"
+#include "lib/upstream/upstream_name.h"
 
 #define TYPE_MAX (64 * 1024) /* text of one type; what is longer is Any */
 

@@ -22,11 +22,11 @@
 
 #define FILES_MAX (8 << 20)
 
-EMBED(guest_tools_py, "cgi/bridge/guest/tools.py");
-EMBED(guest_mcp_py, "cgi/bridge/guest/mcp.py");
-EMBED(guest_core_mjs, "cgi/bridge/guest/core.mjs");
-EMBED(guest_global_mjs, "cgi/bridge/guest/global.mjs");
-EMBED(guest_package_json, "cgi/bridge/guest/package.json");
+EMBED(guest_tools_py, "jail/guest/tools/tools.py");
+EMBED(guest_mcp_py, "jail/guest/tools/mcp.py");
+EMBED(guest_core_mjs, "jail/guest/tools/core.mjs");
+EMBED(guest_global_mjs, "jail/guest/tools/global.mjs");
+EMBED(guest_package_json, "jail/guest/tools/package.json");
 
 enum { FOR_PYTHON = 1, FOR_NODE = 2, FOR_OTHERS = 4, FOR_ALL = 7 };
 static const struct fixed {

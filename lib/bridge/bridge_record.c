@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cgi/upstream/upstream_raw.h"
 #include "lib/base/buf.h"
 #include "lib/base/util.h"
+#include "lib/upstream/upstream_raw.h"
 
 #define LIST_MAX (16 << 20)
 

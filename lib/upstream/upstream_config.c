@@ -106,7 +106,7 @@ static const struct upstream_server defaults = {
 static const char *const passed_over[] = {"autoApprove", "alwaysAllow", "icon",       "gallery",
 					  "version",     "timeout",     "displayName"};
 
-static void warn(struct upstream_file *file, const char *format, const char *name, const char *member)
+static void add_warning(struct upstream_file *file, const char *format, const char *name, const char *member)
 {
 	struct bind_strings *list = &file->warnings;
 
@@ -238,7 +238,7 @@ static void drop_passed_over(struct upstream_file *file, const char *name, struc
 {
 	for (size_t i = 0; i < ARRAY_SIZE(passed_over); i++)
 		if (json_object_object_get_ex(entry, passed_over[i], NULL)) {
-			warn(file, "mcpServers.%s.%s: means nothing here", name, passed_over[i]);
+			add_warning(file, "mcpServers.%s.%s: means nothing here", name, passed_over[i]);
 			json_object_object_del(entry, passed_over[i]);
 		}
 }
@@ -356,7 +356,7 @@ static int read_file(struct upstream_file *file, const char *path, struct json_o
 	if (result < 0)
 		return result;
 	if (stat(path, &status) == 0 && (status.st_mode & (S_IROTH | S_IWOTH | S_IWGRP)) != 0)
-		warn(file, "%s: everybody can read it, or others can write it: chmod 600%s", path, "");
+		add_warning(file, "%s: everybody can read it, or others can write it: chmod 600%s", path, "");
 	result = json_parse_commented(text, length, &file->document, err);
 	if (result < 0)
 		return result;

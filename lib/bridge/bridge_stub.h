@@ -28,8 +28,8 @@
 #include <stdbool.h>
 
 #include "bridge_type.h"
-#include "cgi/upstream/upstream.h"
 #include "lib/base/buf.h"
+#include "lib/upstream/upstream.h"
 
 #define BRIDGE_SIGNATURE_MAX   1200
 #define BRIDGE_DESCRIPTION_MAX 2000 /* of a tool, bytes */

@@ -8,7 +8,7 @@ import os
 import sys
 import types
 
-INDEX = "/code/tools/_index.py"  # cgi/bridge/bridge_files.c
+INDEX = "/code/tools/_index.py"  # lib/bridge/bridge_files.c
 
 
 class Later:

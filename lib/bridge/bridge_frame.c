@@ -4,9 +4,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "cgi/upstream/upstream_raw.h"
 #include "lib/base/bind.h"
 #include "lib/base/util.h"
+#include "lib/upstream/upstream_raw.h"
 
 static const char *const ops[] = {"call", "search", "describe", "servers", "read", "cancel", NULL};
 static const char *const details[] = {"names", "summary", "full", NULL};

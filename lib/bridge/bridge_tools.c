@@ -14,12 +14,12 @@
 #include "bridge_progress.h"
 #include "bridge_question.h"
 #include "bridge_record.h"
-#include "cgi/upstream/upstream_pin.h"
 #include "lib/base/config.h"
 #include "lib/base/log.h"
 #include "lib/base/mask.h"
 #include "lib/base/util.h"
 #include "lib/store/record/store_calls.h"
+#include "lib/upstream/upstream_pin.h"
 
 struct tools {
 	struct job_tools job;

@@ -12,8 +12,8 @@
 
 #include "bridge_files.h"
 #include "bridge_record.h"
-#include "cgi/upstream/upstream_list.h"
 #include "lib/base/util.h"
+#include "lib/upstream/upstream_list.h"
 
 #define SHOWN 160 /* bytes of arguments in a sentence */
 

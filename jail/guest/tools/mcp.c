@@ -1,5 +1,5 @@
 /*
- * bridge_helper.c - the program `mcp` in jails: calls tools of the run's servers from bash, C, Go and whatever can
+ * mcp.c - the program `mcp` in jails: calls tools of the run's servers from bash, C, Go and whatever can
  * start a program.
  *
  * Static and small; it comes into the jail with each run that names servers. It is the guest's own: what it says to the
@@ -14,11 +14,11 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "bridge_frame.h"
-#include "cgi/upstream/upstream_raw.h"
 #include "jail/client/jail.h"
 #include "lib/base/utf8.h"
 #include "lib/base/util.h"
+#include "lib/bridge/bridge_frame.h"
+#include "lib/upstream/upstream_raw.h"
 
 #define FRAME_MAX (256u << 20)
 enum { DONE, FAILED, USAGE, DENIED, LIMIT, AWAY };
