@@ -105,10 +105,10 @@ $(B)/bridge/mcp: FORCE
 	@$(MAKE) --no-print-directory SAN= build/bridge/mcp && mkdir -p $(@D) && cp -u build/bridge/mcp $@
 endif
 
-# What deterministic runs preload; jail/steady.c holds it. Without sanitizers, as it is not our process that loads it.
-$(call obj,jail/steady.c): $(B)/steady.so
-$(call obj,jail/steady.c): ALL_CFLAGS += -DSTEADY_LIBRARY='"$(B)/steady.so"'
-$(B)/steady.so: $(wildcard jail/guest/steady/*.[ch])
+# What deterministic runs preload; jail/shim.c holds it. Without sanitizers, as it is not our process that loads it.
+$(call obj,jail/shim.c): $(B)/shim.so
+$(call obj,jail/shim.c): ALL_CFLAGS += -DSHIM_LIBRARY='"$(B)/shim.so"'
+$(B)/shim.so: $(wildcard jail/guest/shim/*.[ch])
 	@mkdir -p $(@D)
 	$(call quiet,LD,$@)$(CC) -std=gnu17 -D_GNU_SOURCE -O2 $(WARN) -fPIC -shared -fvisibility=hidden -Wl,-z,relro,-z,now -s -o $@ $(filter %.c,$^)
 $(call obj,jail/guest_file.c): $(wildcard jail/guest/*.*)

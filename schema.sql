@@ -168,7 +168,7 @@ CREATE TABLE usage (
 	bytes INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- The contents that an owner's files and executions name. A pair comes with its first reference. Where one goes the pair is doubted; the sweep
+-- The contents that an owner's files and executions name. A pair comes with its first reference. Where one goes the pair is doubted; the garbage collection
 -- removes it if no other reference is left and the content is old enough to leave the disk. A new reference ends the doubt.
 CREATE TABLE holding (
 	owner TEXT NOT NULL,
@@ -582,7 +582,7 @@ CREATE TRIGGER execution_file_held AFTER INSERT ON execution_file WHEN new.phase
 END;
 
 -- The index by which `sallyport log --text` finds texts in code and output: trigrams, without the texts. The rows from 64 ×
--- execution.recorded are pieces of the code's beginning, + 16 of stdout's, + 32 of stderr's. Kept by the sweep (lib/store/blob/store_search.h),
+-- execution.recorded are pieces of the code's beginning, + 16 of stdout's, + 32 of stderr's. Kept by the garbage collection (lib/store/blob/store_search.h),
 -- so a run costs nothing here; runs behind `through` are searched without it. A content that is erased leaves the index with it; stale says
 -- that parts of it are still in older segments: 1, and 2 while they are being merged; debt: so much went since they were merged last (2^60:
 -- the index is being emptied, and filled again). FTS5 merges nothing by itself, because it would do so at the end of a transaction, however

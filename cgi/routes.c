@@ -37,12 +37,12 @@ struct route {
 	const char *methods; /* for 405, Allow, and the preflight of pages */
 	enum route_auth auth;
 	bool cors; /* pages of allowed Origins may read the replies */
-	void (*handle)(struct exchange *exchange, const char *method, const char *rest);
+	void (*handle)(struct http_exchange *exchange, const char *method, const char *rest);
 	void (*headers)(struct reply *reply); /* of all its replies; or NULL */
 };
 
 /* For supervisors and load balancers on the same machine. */
-static void health_get(struct exchange *exchange, const char *method, const char *rest)
+static void health_get(struct http_exchange *exchange, const char *method, const char *rest)
 {
 	(void)method;
 	(void)rest;
@@ -52,7 +52,7 @@ static void health_get(struct exchange *exchange, const char *method, const char
 }
 
 /* For the web server, before it takes in a large body: is the token good? */
-static void token_get(struct exchange *exchange, const char *method, const char *rest)
+static void token_get(struct http_exchange *exchange, const char *method, const char *rest)
 {
 	(void)method;
 	(void)rest;
@@ -101,7 +101,7 @@ static bool method_listed(const char *methods, const char *method)
 }
 
 /* May this request use the route? false: the reply says why not. */
-static bool admitted(struct exchange *exchange, const struct route *route, const char *method)
+static bool admitted(struct http_exchange *exchange, const struct route *route, const char *method)
 {
 	const struct fixtures *fixtures = exchange->server->fixtures;
 	struct access_refusal refusal;
@@ -134,7 +134,7 @@ static bool admitted(struct exchange *exchange, const struct route *route, const
 }
 
 /* route NULL: there is none. */
-static void dispatch(struct exchange *exchange, const struct route *route, const char *method, const char *path)
+static void dispatch(struct http_exchange *exchange, const struct route *route, const char *method, const char *path)
 {
 	char host[HOST_MAX], origin[HOST_MAX];
 	struct reply *reply = exchange->reply;
@@ -212,7 +212,7 @@ void routes_handle(struct server *server, const struct request *request, struct 
 	int64_t started = clock_monotonic_us();
 	auto_free char *path = xmalloc(HTTP_PATH_MAX);
 	const char *method = request_param(request, "REQUEST_METHOD");
-	struct exchange exchange = {.server = server, .request = request, .reply = reply, .began_us = started};
+	struct http_exchange exchange = {.server = server, .request = request, .reply = reply, .began_us = started};
 	struct err err = ERR_INIT;
 
 	if (!method)

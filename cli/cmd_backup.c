@@ -1,9 +1,9 @@
 /*
  * cmd_backup.c - `sallyport backup` and `sallyport restore`: the record of one moment into a folder, and back.
  *
- * lib/store/transfer/store_backup.h does the work. Before the copy counts it is compared with its audit log, as `sallyport
- * verify` does without reading contents, which were read when they were copied. What does not fit is reported, and the
- * copy is kept all the same: a record that somebody altered is the one that is wanted most.
+ * lib/store/transfer/store_backup.h does the work. Before the copy counts it is compared with its audit log, as
+ * `sallyport verify` does without reading contents, which were read when they were copied. What does not fit is
+ * reported, and the copy is kept all the same: a record that somebody altered is the one that is wanted most.
  */
 #include <stdio.h>
 

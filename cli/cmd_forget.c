@@ -5,10 +5,10 @@
  */
 #include "cli.h"
 #include "erasures.h"
+#include "gc.h"
 #include "lib/base/util.h"
 #include "lib/store/retention/store_erase.h"
 #include "lib/upstream/upstream_data.h"
-#include "sweep.h"
 
 struct forget {
 	struct cli_common common;
@@ -88,8 +88,8 @@ static void print_kept(const struct kept *kept)
 		       (long long)kept->busy);
 }
 
-static void print(const struct forget *forget, const struct store_erased *erased, const struct store_swept *swept,
-		  const struct kept *kept)
+static void print(const struct forget *forget, const struct store_erased *erased,
+		  const struct store_collected *collected, const struct kept *kept)
 {
 	auto_json struct json_object *object = NULL;
 
@@ -100,7 +100,7 @@ static void print(const struct forget *forget, const struct store_erased *erased
 		json_add_int(object, "conversations", erased->conversations);
 		json_add_int(object, "running", erased->running);
 		if (forget->yes) {
-			sweep_add_json(object, swept);
+			gc_add_json(object, collected);
 			json_add_int(object, "upstreamData", kept->removed);
 			json_add_int(object, "upstreamDataBusy", kept->busy);
 		}
@@ -113,7 +113,7 @@ static void print(const struct forget *forget, const struct store_erased *erased
 		printf("%lld runs are in progress and stay: cancel them, and repeat this\n",
 		       (long long)erased->running);
 	if (forget->yes)
-		sweep_print(swept, false);
+		gc_print(collected, false);
 	print_kept(kept);
 	if (!forget->yes)
 		puts("Nothing was removed: --yes does it.");
@@ -124,14 +124,14 @@ static int forget_all(struct store *store, const struct config *config, const st
 {
 	struct kept kept = {0};
 	struct store_erased erased = {0};
-	struct store_swept swept = {0};
+	struct store_collected collected = {0};
 	bool emptied = true;
 	int result =
 		forget->yes ? store_forget(store, erase, &erased, err) : store_forget_count(store, erase, &erased, err);
 
 	if (result == 0 && forget->yes)
-		result = sweep_run(store, false, true, &swept, err);
-	if (result == -ERR_CONFLICT) /* the gateway's sweep takes it along */
+		result = gc_collect(store, false, true, &collected, err);
+	if (result == -ERR_CONFLICT) /* the gateway's garbage collection takes it along */
 		result = 0;
 	if (result == 0)
 		result = forget_kept(config, forget, &kept, err);
@@ -139,7 +139,7 @@ static int forget_all(struct store *store, const struct config *config, const st
 		result = store_empty_log(store, &emptied, err);
 	if (result < 0)
 		return result;
-	print(forget, &erased, &swept, &kept);
+	print(forget, &erased, &collected, &kept);
 	if (!emptied)
 		fputs("sallyport: the database's log is in use; what was removed leaves it with the next checkpoint\n",
 		      stderr);

@@ -1,11 +1,11 @@
 /*
- * cmd_gc.c - `sallyport gc`: gives the disk back what the record does not name any more; see sweep.h.
+ * cmd_gc.c - `sallyport gc`: gives the disk back what the record does not name any more; see gc.h.
  *
  * The gateway does this every hour, but for the database's free pages. Without --yes nothing is removed.
  */
+#include "gc.h"
 #include "lib/base/metrics.h"
 #include "lib/base/util.h"
-#include "sweep.h"
 
 struct gc {
 	struct cli_common common;
@@ -35,7 +35,7 @@ static void progress(void *arg, const char *step, int64_t done, int64_t total)
 	cli_progress_step(bar, done);
 }
 
-int sweep_run(struct store *store, bool dry, bool vacuum, struct store_swept *ret, struct err *err)
+int gc_collect(struct store *store, bool dry, bool vacuum, struct store_collected *ret, struct err *err)
 {
 	struct cli_progress bar = {.label = ""};
 	const struct store_gc gc = {
@@ -46,44 +46,45 @@ int sweep_run(struct store *store, bool dry, bool vacuum, struct store_swept *re
 	return result;
 }
 
-void sweep_print(const struct store_swept *swept, bool dry)
+void gc_print(const struct store_collected *collected, bool dry)
 {
 	char contents[CLI_TEXT_SIZE], young[CLI_TEXT_SIZE], pages[CLI_TEXT_SIZE], spare[CLI_TEXT_SIZE];
 
-	cli_text_bytes(swept->bytes, contents);
-	cli_text_bytes(swept->young_bytes, young);
-	cli_text_bytes(swept->pages_bytes, pages);
-	cli_text_bytes(swept->free_bytes, spare);
-	printf("%lld contents, %s, %s\n", (long long)swept->contents, contents,
+	cli_text_bytes(collected->bytes, contents);
+	cli_text_bytes(collected->young_bytes, young);
+	cli_text_bytes(collected->pages_bytes, pages);
+	cli_text_bytes(collected->free_bytes, spare);
+	printf("%lld contents, %s, %s\n", (long long)collected->contents, contents,
 	       dry ? "would leave the disk" : "left the disk");
-	if (swept->young)
+	if (collected->young)
 		printf("%lld contents, %s, were stored within the last six hours and go when these are over\n",
-		       (long long)swept->young, young);
-	if (swept->pages_bytes)
+		       (long long)collected->young, young);
+	if (collected->pages_bytes)
 		printf("%s of the database went back to the disk\n", pages);
-	if (swept->free_bytes)
+	if (collected->free_bytes)
 		printf("%s of the database are free%s\n", spare,
-		       swept->shrinks ? "" : " and will be used again; it was made by a release that cannot shrink it");
+		       collected->shrinks ? ""
+					  : " and will be used again; it was made by a release that cannot shrink it");
 }
 
-void sweep_add_json(struct json_object *object, const struct store_swept *swept)
+void gc_add_json(struct json_object *object, const struct store_collected *collected)
 {
-	json_add_int(object, "contents", swept->contents);
-	json_add_int(object, "bytes", swept->bytes);
-	json_add_int(object, "young", swept->young);
-	json_add_int(object, "young_bytes", swept->young_bytes);
-	json_add_int(object, "database_bytes", swept->pages_bytes);
-	json_add_int(object, "database_free_bytes", swept->free_bytes);
+	json_add_int(object, "contents", collected->contents);
+	json_add_int(object, "bytes", collected->bytes);
+	json_add_int(object, "young", collected->young);
+	json_add_int(object, "young_bytes", collected->young_bytes);
+	json_add_int(object, "database_bytes", collected->pages_bytes);
+	json_add_int(object, "database_free_bytes", collected->free_bytes);
 }
 
 /* Where nothing was removed, the file says what it said. */
-static int write_metrics(const struct gc *gc, const struct store_swept *swept, struct err *err)
+static int write_metrics(const struct gc *gc, const struct store_collected *collected, struct err *err)
 {
 	int result = metrics_read(gc->metrics, err);
 
 	if (gc->yes) {
 		metrics_set(METRIC_FREED_AT, NULL, clock_now_us() / 1000000);
-		metrics_set(METRIC_FREED, NULL, swept->bytes + swept->pages_bytes);
+		metrics_set(METRIC_FREED, NULL, collected->bytes + collected->pages_bytes);
 	}
 	return result == 0 ? metrics_write(gc->metrics, err) : result;
 }
@@ -94,23 +95,23 @@ static int gc_run(void *options, struct err *err)
 	auto_config struct config config = {0};
 	auto_store struct store *store = NULL;
 	auto_json struct json_object *object = NULL;
-	struct store_swept swept = {0};
+	struct store_collected collected = {0};
 	int result = cli_open_store(&gc->common, STORE_WRITE, &config, &store, err);
 
 	if (result == 0)
-		result = sweep_run(store, !gc->yes, true, &swept, err);
+		result = gc_collect(store, !gc->yes, true, &collected, err);
 	if (result == 0 && gc->metrics)
-		result = write_metrics(gc, &swept, err);
+		result = write_metrics(gc, &collected, err);
 	if (result < 0)
 		return result;
 	if (gc->common.json) {
 		object = json_object_new_object();
 		json_add_bool(object, "done", gc->yes);
-		sweep_add_json(object, &swept);
+		gc_add_json(object, &collected);
 		cli_print_json(stdout, object, true);
 		return CLI_OK;
 	}
-	sweep_print(&swept, !gc->yes);
+	gc_print(&collected, !gc->yes);
 	if (!gc->yes)
 		puts("Nothing was removed: --yes does it.");
 	return CLI_OK;
@@ -125,7 +126,8 @@ const struct cli_command cmd_gc = {
 		"counts.\n\n"
 		"Example:\n"
 		"  sallyport gc --yes\n\n"
-		"Exit codes: 0; 2 the command line is wrong; 5 another process sweeps. Killed half-way, it is "
+		"Exit codes: 0; 2 the command line is wrong; 5 another process collects garbage. Killed half-way, it "
+		"is "
 		"repeated.\n",
 	.groups = gc_groups,
 	.size = sizeof(struct gc),

@@ -49,13 +49,13 @@ static const struct {
 	{"jail", "use a kernel of at least 5.10; in a container its seccomp profile must allow mounts and its /proc "
 		 "must not be masked (docker: --security-opt systempaths=unconfined)"},
 	{"jailer", "start it as root, or with a range of ids and a delegated cgroup; see what is missing above"},
-	{"landlock", "boot with landlock among the LSMs (lsm=landlock,…): a second fence"},
+	{"landlock", "boot with landlock among the LSMs (lsm=landlock,…): a second layer of access control"},
 	{"landlock-new", "install a kernel of at least 5.19"},
 	{"open files", "raise the limit (ulimit -Hn, LimitNOFILE=)"},
 	{"overlay", "modprobe overlay, then restart the jailer; without it, file locks of guests on /usr meet the "
 		    "host's"},
 	{"overlays", "unmount it; in a unit, ProtectKernelModules= mounts below /usr"},
-	{"porter", "correct jailer.allowed_users, and the lines of this user in /etc/subuid and /etc/subgid"},
+	{"id-map helper", "correct jailer.allowed_users, and the lines of this user in /etc/subuid and /etc/subgid"},
 	{"root mounts", "correct the folder that it names; in a container, allow mounts"},
 	{"runner files", "correct the file that it names"},
 	{"runners", "install one of the interpreters above"},

@@ -13,7 +13,7 @@
 
 #include "grade.h"
 #include "lib/base/util.h"
-#include "lib/grade/grade_crew.h"
+#include "lib/grade/grade_pool.h"
 #include "lib/grade/normalise_file.h"
 #include "lib/store/transfer/store_suite.h"
 #include "replay.h"
@@ -47,7 +47,7 @@ struct suite {
 	struct json_object *runners; /* for keys of results; else only where there are submissions */
 	char hash[SHA256_HEX_SIZE];  /* of the suite's file, where results are kept */
 
-	struct grade_crew crew; /* its lock is over the rest */
+	struct grade_pool pool; /* its lock is over the rest */
 	struct slot *slots;     /* by submission, then case */
 	size_t next, to_report, finished;
 	bool stop;
@@ -277,11 +277,11 @@ static void act(void *arg, struct jail_client *client, void **own, const void *s
 	*own = runner;
 	run_case(suite, runner, one, submission, &slot.result);
 	slot.wall_us = clock_monotonic_us() - began;
-	pthread_mutex_lock(&suite->crew.lock);
+	pthread_mutex_lock(&suite->pool.lock);
 	suite->slots[index] = slot;
 	report_ready(suite);
 	grade_progress(suite->grading, ++suite->finished, suite->n_cases * suite->n_submissions);
-	pthread_mutex_unlock(&suite->crew.lock);
+	pthread_mutex_unlock(&suite->pool.lock);
 }
 
 /* -------- reading ------------------------------------------------------------------------------------- */
@@ -430,7 +430,7 @@ static int run_suite(struct suite *suite, struct err *err)
 	int result = cli_catch_interrupts(GRADE_INTERRUPTED, err);
 
 	suite->slots = xcalloc(count, sizeof(*suite->slots));
-	suite->crew = (struct grade_crew){.dial = &dial,
+	suite->pool = (struct grade_pool){.dial = &dial,
 					  .jobs = grade_jobs(grading->options),
 					  .choose = choose,
 					  .act = act,
@@ -440,7 +440,7 @@ static int run_suite(struct suite *suite, struct err *err)
 					  .changed = PTHREAD_COND_INITIALIZER};
 	cli_progress_start(&grading->progress, "cases", (int64_t)count);
 	if (result == 0)
-		result = grade_crew_run(&suite->crew, err);
+		result = grade_pool_run(&suite->pool, err);
 	cli_progress_hide(&grading->progress);
 	if (result < 0) {
 		cli_complain(err);

@@ -48,7 +48,7 @@ struct cells {
 	struct seccomp_filter filters[SECCOMP_FAMILIES]; /* made once; without one: not needed yet */
 	const struct root_mount *root;               /* the usual one */
 	struct layers layers;                        /* over it */
-	int fence_abi;      /* Landlock: asked once, so that a call that fails later is not taken for "none" */
+	int landlock_abi;   /* Landlock: asked once, so that a call that fails later is not taken for "none" */
 	char *command_line; /* argv of the process: init wipes its copy */
 	size_t command_line_size;
 	struct cell *first;  /* all of them, the dying too */

@@ -105,7 +105,7 @@ struct cell_live {
 	bool code_read_only;          /* a compile step's result is in /code */
 	bool driver_there;            /* cell_live_put_driver */
 	bool driver_runs;             /* a run was sent to it */
-	int door, events;             /* cgroup_freezer_make */
+	int group_fd, events;         /* cgroup_freezer_make */
 	int pipes[2][2];              /* of the standard streams, both ends */
 	int64_t deadline_us, look_us; /* FREEZING: it is killed; it is looked at again */
 	int64_t frozen_us;
@@ -113,7 +113,7 @@ struct cell_live {
 	struct loop_watch frozen;
 };
 #define CELL_LIVE_INIT                                                                                                 \
-	((struct cell_live){.door = -1, .events = -1, .pipes = {{-1, -1}, {-1, -1}}, .frozen = LOOP_WATCH_INIT})
+	((struct cell_live){.group_fd = -1, .events = -1, .pipes = {{-1, -1}, {-1, -1}}, .frozen = LOOP_WATCH_INIT})
 
 struct cell_run {
 	struct cell_step *step; /* what was asked, while it runs */
@@ -145,7 +145,7 @@ struct cell {
 	void *arg;
 	enum cell_state state;
 	unsigned families; /* whose filters its init has: bits by enum seccomp_family */
-	bool fingerprint, extra, background, steady_there, helper_there, call_there; /* as of cell_request; in /code */
+	bool fingerprint, extra, background, shim_there, helper_there, call_there; /* as of cell_request; in /code */
 	size_t slot;
 	int pidfd_fd;
 	struct loop_watch control, pidfd;

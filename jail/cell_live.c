@@ -33,7 +33,7 @@ static void frozen_ready(struct loop_watch *watch, uint32_t events);
 int cell_live_open(struct cell *cell, struct err *err)
 {
 	struct cell_live *live = &cell->live;
-	int result = cgroup_freezer_make(cell->group, &live->door, &live->events, err);
+	int result = cgroup_freezer_make(cell->group, &live->group_fd, &live->events, err);
 	for (int i = 0; i < 2 && result == 0; i++)
 		result = output_pipe(live->pipes[i], err);
 	live->on = result == 0;
@@ -42,7 +42,7 @@ int cell_live_open(struct cell *cell, struct err *err)
 
 void cell_live_clear(struct cell_live *live)
 {
-	int *const fds[] = {&live->door,        &live->events,      &live->pipes[0][0],
+	int *const fds[] = {&live->group_fd,    &live->events,      &live->pipes[0][0],
 			    &live->pipes[0][1], &live->pipes[1][0], &live->pipes[1][1]};
 
 	for (size_t i = 0; i < ARRAY_SIZE(fds); i++)

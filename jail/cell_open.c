@@ -38,7 +38,7 @@ void cells_init(struct cells *cells, int loop, const struct config *config, cons
 				.cgroup = cgroup,
 				.cores = sysconf(_SC_NPROCESSORS_ONLN)};
 	cells->n_slots = (size_t)config->jailer.jails * SLOTS_PER_JAIL;
-	/* Ids 0 and the last two are the jailer's, the relay's and the porter's. */
+	/* Ids 0 and the last two are the jailer's, the relay's and the id-map helper's. */
 	if (identity->mode != IDENTITY_SINGLE)
 		cells->n_slots = MIN(cells->n_slots, identity->ids - 3);
 	cells->slots = xcalloc(cells->n_slots, sizeof(*cells->slots));
@@ -157,7 +157,7 @@ static int clone_init(struct cell *cell, const struct cell_request *request, str
 		.tmp_bytes = cell->limits.tmp_bytes,
 		.root = cell->root,
 		.layers = layers_of(cell),
-		.fence_abi = cells->fence_abi,
+		.landlock_abi = cells->landlock_abi,
 		.small_buffers = !cgroup_counts_tcp(cells->cgroup),
 		.keep_groups = cells->identity->mode == IDENTITY_SINGLE,
 		.filters = cells->filters,
@@ -165,7 +165,7 @@ static int clone_init(struct cell *cell, const struct cell_request *request, str
 		.command_line_size = cells->command_line_size,
 		.oom_score = -1,
 	};
-	int result = cgroup_doors(cell->group, setup.group_doors, &setup.n_group_doors, err);
+	int result = cgroup_fds(cell->group, setup.group_fds, &setup.n_group_doors, err);
 	if (result < 0)
 		return result;
 	struct clone_args args = {
@@ -177,7 +177,7 @@ static int clone_init(struct cell *cell, const struct cell_request *request, str
 	}
 	int error = errno;
 	for (size_t i = 0; i < setup.n_group_doors; i++)
-		close(setup.group_doors[i]);
+		close(setup.group_fds[i]);
 	errno = error;
 	if (pid < 0)
 		return cannot_clone(err);

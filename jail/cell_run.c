@@ -16,8 +16,8 @@
 #include "lib/base/log.h"
 #include "lib/base/secret.h"
 #include "lib/base/util.h"
+#include "shim.h"
 #include "silent.h"
-#include "steady.h"
 
 static bool compiles(const struct cell *cell, const struct cell_step *step)
 {
@@ -128,10 +128,10 @@ static const char *prepare(struct cell *cell, struct init_order *order)
 {
 	if (cell->live.on && cell_live_begin(cell))
 		return "thaw the jail";
-	if (cell->run.step->clock_us && !cell->steady_there) {
-		if (steady_put(cell->code_root, cell->run.step->clock_us))
+	if (cell->run.step->clock_us && !cell->shim_there) {
+		if (shim_put(cell->code_root, cell->run.step->clock_us))
 			return "the library of deterministic runs";
-		cell->steady_there = true;
+		cell->shim_there = true;
 	}
 	if (put_helper(cell))
 		return "the runner's helper";
@@ -176,7 +176,7 @@ void cell_run_phase(struct cell *cell, enum cell_phase phase)
 	fds[n++] = out;
 	fds[n++] = error;
 	if (order.live)
-		fds[n++] = cell->live.door;
+		fds[n++] = cell->live.group_fd;
 	if (order.has_tools)
 		fds[n++] = run->step->fds[4];
 	cgroup_reset_peak(cell->group);

@@ -6,7 +6,7 @@
 
 #include "cell_internal.h"
 #include "lib/base/util.h"
-#include "steady.h"
+#include "shim.h"
 
 static const char *const base_env[] = {
 	"PATH=/usr/local/bin:/usr/bin:/bin",
@@ -100,7 +100,7 @@ static uint32_t add_env(struct buf *tail, const struct cell *cell, const char *c
 	uint32_t n = add_defaults(tail, runner, given, base_env);
 
 	if (cell->run.step->clock_us)
-		n += add_defaults(tail, runner, given, steady_env);
+		n += add_defaults(tail, runner, given, shim_env);
 	if (cell->net)
 		n += add_defaults(tail, runner, given, packages_env);
 	if (cell->net && cell->every_host) /* else there is no proxy */
@@ -168,7 +168,7 @@ void cell_run_order(const struct cell *cell, struct init_order *order, struct bu
 	add_text(tail, runner->source);
 	order->live = cell->live.on;
 	order->driven = cell_driven(cell);
-	order->steady = step->clock_us != 0;
+	order->deterministic = step->clock_us != 0;
 	order->family = compile ? runner->family_compile : runner->family;
 	if (order->driven) {
 		order->n_args = add_command(tail, cell, &runner->live, NULL);

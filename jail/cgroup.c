@@ -366,7 +366,7 @@ int cgroup_limit(struct cgroup_group *group, const struct cgroup_limits *limits,
 	return group->cgroup->kind ? group->cgroup->kind->limit(group, limits, err) : 0;
 }
 
-int cgroup_doors(struct cgroup_group *group, int ret[CGROUP_TREES], size_t *ret_n, struct err *err)
+int cgroup_fds(struct cgroup_group *group, int ret[CGROUP_TREES], size_t *ret_n, struct err *err)
 {
 	size_t n = 0;
 

@@ -64,7 +64,7 @@ int cgroup_limit(struct cgroup_group *group, const struct cgroup_limits *limits,
 /* Descriptors to which a process writes "0" to move itself into the group: the caller's. It does so itself because the
  * kernel may keep it waiting for 10 ms (an RCU grace period under cgroup_threadgroup_rwsem), and the jailer has others
  * to serve. */
-int cgroup_doors(struct cgroup_group *group, int ret[CGROUP_TREES], size_t *ret_n, struct err *err);
+int cgroup_fds(struct cgroup_group *group, int ret[CGROUP_TREES], size_t *ret_n, struct err *err);
 /* The peaks count from here on. Where the kernel cannot reset one (memory on v2 before Linux 6.12, processes
  * everywhere), it is known when it has risen since, else not: then it belongs to what ran earlier in the group. */
 void cgroup_reset_peak(struct cgroup_group *group);
@@ -79,9 +79,9 @@ void cgroup_lift_cpu(struct cgroup_group *group);
 /* -------- freezing (cgroup_freezer.c) ----------------------------------------------------------------- */
 /* Why no group can be frozen here and what to do about it, as the end of a sentence; NULL: it can. */
 const char *cgroup_cannot_freeze(const struct cgroup *cgroup);
-/* Makes the part of a group that can be frozen. *ret_door: as of cgroup_doors, the caller's. *ret_events: raises
+/* Makes the part of a group that can be frozen. *ret_group_fd: as of cgroup_fds, the caller's. *ret_events: raises
  * EPOLLPRI when cgroup_is_frozen may have changed, the caller's. */
-int cgroup_freezer_make(struct cgroup_group *group, int *ret_door, int *ret_events, struct err *err);
+int cgroup_freezer_make(struct cgroup_group *group, int *ret_group_fd, int *ret_events, struct err *err);
 /* Begins to freeze or thaws; -1 and errno. What is frozen can be killed. */
 int cgroup_freeze(struct cgroup_group *group, bool frozen);
 bool cgroup_is_frozen(int events);

@@ -93,7 +93,7 @@ static int name_freezer(struct cgroup_group *group)
 	return 0;
 }
 
-int cgroup_freezer_make(struct cgroup_group *group, int *ret_door, int *ret_events, struct err *err)
+int cgroup_freezer_make(struct cgroup_group *group, int *ret_group_fd, int *ret_events, struct err *err)
 {
 	const char *why = cgroup_cannot_freeze(group->cgroup);
 
@@ -105,11 +105,11 @@ int cgroup_freezer_make(struct cgroup_group *group, int *ret_door, int *ret_even
 	group->freezer = openat(freezer_parent(group), group->freezer_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (group->freezer < 0)
 		return err_errno(err, "opening the cgroup to freeze");
-	auto_close int door = openat(group->freezer, "cgroup.procs", O_WRONLY | O_CLOEXEC);
+	auto_close int group_fd = openat(group->freezer, "cgroup.procs", O_WRONLY | O_CLOEXEC);
 	auto_close int events = openat(group->freezer, "cgroup.events", O_RDONLY | O_CLOEXEC);
-	if (door < 0 || events < 0)
+	if (group_fd < 0 || events < 0)
 		return err_errno(err, "opening the cgroup to freeze");
-	*ret_door = steal_fd(&door);
+	*ret_group_fd = steal_fd(&group_fd);
 	*ret_events = steal_fd(&events);
 	return 0;
 }

@@ -4,7 +4,7 @@
  * The steps are those of start.c, in its order. Then the versions of all runners are asked for, as a jailer does for a
  * client's first run (versions.c): each is a program in a jail of its own. The first jail speaks for all, as it is made
  * of everything that a host must have: namespaces, mounts, limits, seccomp, Landlock. What is said of a step beyond
- * "works" is read from what the start found (identity, cgroup, fence), so that it cannot differ from it.
+ * "works" is read from what the start found (identity, cgroup, Landlock), so that it cannot differ from it.
  */
 #include "check.h"
 
@@ -12,7 +12,7 @@
 #include <fcntl.h>
 #include <sys/utsname.h>
 
-#include "jail/init/fence.h"
+#include "jail/init/landlock.h"
 #include "layers.h"
 #include "lib/base/util.h"
 #include "start.h"
@@ -117,10 +117,10 @@ static void tell_overlays(struct check *check)
 
 static void tell_landlock(struct check *check)
 {
-	int abi = fence_abi();
+	int abi = landlock_abi();
 	auto_free char *what = xasprintf("ABI %d", abi);
 
-	if (abi >= FENCE_ABI_LEAST)
+	if (abi >= LANDLOCK_ABI_LEAST)
 		tell(check, "landlock", OK, what, NULL, NULL);
 	else
 		tell(check, "landlock", WEAKER, abi > 0 ? "too old to be used" : "the kernel does not have it enabled",

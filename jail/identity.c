@@ -8,7 +8,7 @@
  * lock free may clear what was left.
  *
  * The maps of the outer namespace can only be written from outside of it, by somebody with the privilege that the
- * jailer is about to give up: the porter does it (porter.c), with the function here.
+ * jailer is about to give up: the id-map helper does it (idmap.c), with the function here.
  */
 #include "identity.h"
 

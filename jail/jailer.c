@@ -9,7 +9,7 @@
  * as long as it may read everything, and then enters a user namespace of its own, in which it is 0 and on the host an
  * id that owns nothing. Started by a user it does the same with what the user has. After that there is one code path.
  *
- *     porter (outside: writes the maps, sees who connects) ---+
+ *     id-map helper (outside: writes the maps, sees who connects) ---+
  *                                                              | connections
  *     clients ===== SOCK_SEQPACKET ===== jailer (epoll) =======+====== init of each jail ===== program
  *

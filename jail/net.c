@@ -7,7 +7,7 @@
  * outside; nothing else does. The jailer keeps the namespace's counters open: what a program sends to an address that
  * nothing listens on has no route, and the kernel counts that.
  *
- * Nobody waits for the relay: orders go into a leash's socket, which holds them until the relay reads, and a full one
+ * Nobody waits for the relay: orders go into a liveness socket, which holds them until the relay reads, and a full one
  * is an error.
  */
 #include "net.h"
@@ -38,8 +38,8 @@ static const char *const counter_files[] = {"/proc/thread-self/net/snmp", "/proc
 
 struct net_jail {
 	struct net *net;
-	struct loop_watch leash;
-	int leash_fd;
+	struct loop_watch liveness;
+	int liveness_fd;
 	struct relay_page *page; /* of the run that is under way */
 	int counters[N_COUNTERS];
 	int64_t unrouted_before; /* when the run began */
@@ -59,7 +59,7 @@ bool net_allowed(const struct net *net)
 
 int net_start(struct net *net, const struct identity *identity, struct err *err)
 {
-	return net_allowed(net) ? relay_start(&net->egress, identity, &net->keeper, &net->relay, err) : 0;
+	return net_allowed(net) ? relay_start(&net->egress, identity, &net->monitor, &net->relay, err) : 0;
 }
 
 static void close_fd(int *fd)
@@ -68,10 +68,10 @@ static void close_fd(int *fd)
 		close(steal_fd(fd));
 }
 
-static void keeper_ready(struct loop_watch *watch, uint32_t events)
+static void monitor_ready(struct loop_watch *watch, uint32_t events)
 {
-	struct net *net = container_of(watch, struct net, keeper_watch);
-	int relay = relay_receive(net->keeper);
+	struct net *net = container_of(watch, struct net, monitor_watch);
+	int relay = relay_receive(net->monitor);
 
 	(void)events;
 	if (relay < 0 && errno == EAGAIN)
@@ -80,25 +80,25 @@ static void keeper_ready(struct loop_watch *watch, uint32_t events)
 	net->relay = relay;
 	if (relay >= 0)
 		return;
-	log_event(LOG_ERROR, "the relay's keeper is gone: no network until the jailer is started again", NULL);
+	log_event(LOG_ERROR, "the relay's monitor is gone: no network until the jailer is started again", NULL);
 	loop_remove(net->loop, watch);
 }
 
 int net_watch(struct net *net, int loop, struct err *err)
 {
 	net->loop = loop;
-	if (net->keeper < 0)
+	if (net->monitor < 0)
 		return 0;
 	net->own_namespace = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
-	if (net->own_namespace < 0 || loop_add(loop, &net->keeper_watch, net->keeper, EPOLLIN, keeper_ready))
+	if (net->own_namespace < 0 || loop_add(loop, &net->monitor_watch, net->monitor, EPOLLIN, monitor_ready))
 		return err_errno(err, "watching the relay");
 	return 0;
 }
 
 void net_clear(struct net *net)
 {
-	loop_remove(net->loop, &net->keeper_watch);
-	close_fd(&net->keeper);
+	loop_remove(net->loop, &net->monitor_watch);
+	close_fd(&net->monitor);
 	close_fd(&net->relay);
 	close_fd(&net->own_namespace);
 	egress_clear(&net->egress);
@@ -219,22 +219,22 @@ static int make_listeners(const struct egress *egress, const struct bind_strings
 	return fds[n] < 0 ? -1 : n + 1;
 }
 
-static int send_listeners(int leash, const int *fds, const uint16_t *rules, size_t n)
+static int send_listeners(int liveness, const int *fds, const uint16_t *rules, size_t n)
 {
 	for (size_t i = 0; i < n; i += RELAY_LISTENS_MAX) {
 		size_t count = MIN(n - i, (size_t)RELAY_LISTENS_MAX);
 		struct relay_order order = {.verb = RELAY_LISTEN, .n = (uint32_t)count};
 
 		memcpy(order.rule, rules + i, count * sizeof(*rules));
-		if (wire_fd_send(leash, &order, sizeof(order), fds + i, count))
+		if (wire_fd_send(liveness, &order, sizeof(order), fds + i, count))
 			return -1;
 	}
 	return 0;
 }
 
 /* `counters`: the caller's to close, also on failure. */
-static int hand_over(struct net *net, int pidfd, const struct bind_strings *hosts, int leash, int counters[N_COUNTERS],
-		     struct err *err)
+static int hand_over(struct net *net, int pidfd, const struct bind_strings *hosts, int liveness,
+		     int counters[N_COUNTERS], struct err *err)
 {
 	int fds[CONFIG_HOSTS_MAX + 1];
 	uint16_t rules[CONFIG_HOSTS_MAX + 1];
@@ -250,7 +250,7 @@ static int hand_over(struct net *net, int pidfd, const struct bind_strings *host
 	/* Nothing else of the jailer may ever happen in a guest's namespace. */
 	if (setns(net->own_namespace, CLONE_NEWNET))
 		abort();
-	int result = n < 0 || send_listeners(leash, fds, rules, (size_t)n) ? -1 : 0;
+	int result = n < 0 || send_listeners(liveness, fds, rules, (size_t)n) ? -1 : 0;
 	if (n >= 0)
 		error = errno;
 	for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
@@ -259,10 +259,10 @@ static int hand_over(struct net *net, int pidfd, const struct bind_strings *host
 	return result < 0 ? err_errno(err, "making the jail's listeners") : 0;
 }
 
-/* The relay never speaks over a leash: whatever comes is its end. */
-static void leash_ready(struct loop_watch *watch, uint32_t events)
+/* The relay never speaks over a liveness socket: whatever comes is its end. */
+static void liveness_ready(struct loop_watch *watch, uint32_t events)
 {
-	struct net_jail *jail = container_of(watch, struct net_jail, leash);
+	struct net_jail *jail = container_of(watch, struct net_jail, liveness);
 
 	(void)events;
 	loop_remove(jail->net->loop, watch);
@@ -294,13 +294,13 @@ int net_attach(struct net *net, int pidfd, const struct bind_strings *hosts, str
 	}
 	struct net_jail *jail = xcalloc(1, sizeof(*jail));
 	*jail = (struct net_jail){
-		.net = net, .leash = LOOP_WATCH_INIT, .leash_fd = steal_fd(&ours), .counters = {-1, -1}};
-	int result = hand_over(net, pidfd, hosts, jail->leash_fd, jail->counters, err);
+		.net = net, .liveness = LOOP_WATCH_INIT, .liveness_fd = steal_fd(&ours), .counters = {-1, -1}};
+	int result = hand_over(net, pidfd, hosts, jail->liveness_fd, jail->counters, err);
 	if (result < 0) {
 		net_detach(jail);
 		return result;
 	}
-	if (loop_add(net->loop, &jail->leash, jail->leash_fd, EPOLLIN, leash_ready)) {
+	if (loop_add(net->loop, &jail->liveness, jail->liveness_fd, EPOLLIN, liveness_ready)) {
 		result = err_errno(err, "watching the relay");
 		net_detach(jail);
 		return result;
@@ -384,7 +384,7 @@ int net_begin(struct net_jail *jail, struct err *err)
 		return err_errno(err, "making the run's network page");
 	jail->page = page;
 	jail->unrouted_before = unrouted(jail);
-	return wire_fd_send(jail->leash_fd, &order, sizeof(order), &fd, 1) ? err_errno(err, "telling the relay") : 0;
+	return wire_fd_send(jail->liveness_fd, &order, sizeof(order), &fd, 1) ? err_errno(err, "telling the relay") : 0;
 }
 
 static struct json_object *print_denied(const struct relay_page *page)
@@ -413,7 +413,7 @@ void net_end(struct net_jail *jail)
 	const struct relay_order order = {.verb = RELAY_END};
 
 	/* Not sent: the relay is gone, and with it everything that was open. */
-	wire_fd_send(jail->leash_fd, &order, sizeof(order), NULL, 0);
+	wire_fd_send(jail->liveness_fd, &order, sizeof(order), NULL, 0);
 }
 
 struct json_object *net_report(struct net_jail *jail)
@@ -436,8 +436,8 @@ void net_detach(struct net_jail *jail)
 {
 	if (!jail)
 		return;
-	loop_remove(jail->net->loop, &jail->leash);
-	close_fd(&jail->leash_fd);
+	loop_remove(jail->net->loop, &jail->liveness);
+	close_fd(&jail->liveness_fd);
 	for (size_t i = 0; i < N_COUNTERS; i++)
 		close_fd(&jail->counters[i]);
 	drop_page(jail);

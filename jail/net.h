@@ -10,7 +10,7 @@
  *     net_detach                 everything of the jail is closed
  *
  * When the relay dies, its jails learn it through `lost` (their runs end as XX: the program cannot go on as it was
- * promised), new ones are refused until the keeper has started another relay, and the jailer goes on.
+ * promised), new ones are refused until the monitor has started another relay, and the jailer goes on.
  */
 #pragma once
 
@@ -23,12 +23,12 @@
 struct net {
 	struct egress egress;
 	int loop;
-	int keeper; /* -1: nobody is allowed the network */
-	struct loop_watch keeper_watch;
+	int monitor; /* -1: nobody is allowed the network */
+	struct loop_watch monitor_watch;
 	int relay; /* -1: it died, the next one is on its way */
 	int own_namespace;
 };
-#define NET_INIT ((struct net){.keeper = -1, .keeper_watch = LOOP_WATCH_INIT, .relay = -1, .own_namespace = -1})
+#define NET_INIT ((struct net){.monitor = -1, .monitor_watch = LOOP_WATCH_INIT, .relay = -1, .own_namespace = -1})
 
 int net_init(struct net *net, const struct config *config, struct err *err);
 int net_start(struct net *net, const struct identity *identity, struct err *err);

@@ -28,7 +28,7 @@
 #define ROOT_MOUNT_PATH_SIZE 24
 struct root_mount {
 	char path[ROOT_MOUNT_PATH_SIZE]; /* where the jailer finds it; "" = not made */
-	char **shown; /* what of it guests may read, ended by NULL: the second fence is made of it (fence.h) */
+	char **shown; /* what of it guests may read, ended by NULL: Landlock is made of it (landlock.h) */
 	size_t n_shown;
 	size_t n_bound; /* the first so many are directories of somebody else, that a jail overlays (layers.h) */
 };

@@ -386,7 +386,7 @@ static int do_info(struct server_request *asked)
 	json_add_bool(info, "weaker_limits", streq(cgroup_kind(server->cells->cgroup), "none"));
 	json_add_string(info, "kernel", kernel.release);
 	json_add_string(info, "architecture", kernel.machine);
-	json_add_int(info, "landlock", server->cells->fence_abi);
+	json_add_int(info, "landlock", server->cells->landlock_abi);
 	json_add_string(info, "version", SALLYPORT_VERSION);
 	json_add_int(info, "pid", getpid());
 	json_add_int(info, "instance", server->identity->instance);

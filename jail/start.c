@@ -2,10 +2,10 @@
  * start.c - see start.h.
  *
  * In the order of the steps: what needs the rights that we were started with (configuration, runner files, ids, the
- * cgroup's directory, a service's socket) is read and claimed first. The relay and the porter are forked before the
- * namespaces are left, because they stay in the host's. Then the outer user namespace is entered, in which we are 0 and
- * on the host an id that owns nothing; the porter writes its maps. The event loop comes last: nobody is served before
- * everything is there.
+ * cgroup's directory, a service's socket) is read and claimed first. The relay and the id-map helper are forked before
+ * the namespaces are left, because they stay in the host's. Then the outer user namespace is entered, in which we are 0
+ * and on the host an id that owns nothing; the id-map helper writes its maps. The event loop comes last: nobody is
+ * served before everything is there.
  */
 #include "start.h"
 
@@ -21,13 +21,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "jail/init/fence.h"
+#include "idmap.h"
 #include "jail/init/init.h"
+#include "jail/init/landlock.h"
 #include "jail/init/seccomp.h"
 #include "layers.h"
 #include "lib/base/log.h"
 #include "lib/base/util.h"
-#include "porter.h"
 
 #define OUTER_NAMESPACES (CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS)
 #define MODULES_DEFAULT  "npm" /* below the runners' directory */
@@ -142,14 +142,14 @@ static int start_relay(struct jailer *jailer, struct err *err)
 	return net_start(&jailer->net, &jailer->identity, err);
 }
 
-static int start_porter(struct jailer *jailer, struct err *err)
+static int start_idmap(struct jailer *jailer, struct err *err)
 {
-	struct porter_spec spec = {.identity = &jailer->identity, .listen_fd = -1};
-	int result = porter_users(&jailer->config, &spec, err);
+	struct idmap_spec spec = {.identity = &jailer->identity, .listen_fd = -1};
+	int result = idmap_users(&jailer->config, &spec, err);
 
 	if (result == 0 && is_service(jailer))
-		result = porter_listen(jailer->config.jailer.socket, &spec.listen_fd, err);
-	return result < 0 ? result : porter_start(&spec, &jailer->porter, err);
+		result = idmap_listen(jailer->config.jailer.socket, &spec.listen_fd, err);
+	return result < 0 ? result : idmap_start(&spec, &jailer->idmap, err);
 }
 
 static int build_roots(struct jailer *jailer, struct err *err)
@@ -187,7 +187,7 @@ static int enter_outer_namespaces(struct jailer *jailer, struct err *err)
 			       "this host does not let us make user namespaces (%s): see user.max_user_namespaces, "
 			       "and AppArmor's kernel.apparmor_restrict_unprivileged_userns",
 			       strerror(errno));
-	result = porter_maps(jailer->porter, err);
+	result = idmap_maps(jailer->idmap, err);
 	if (result == 0)
 		result = identity_become(&jailer->identity, err);
 	/* Kept by everything that is started from here on. Mounts can still be made. */
@@ -201,14 +201,14 @@ static int enter_outer_namespaces(struct jailer *jailer, struct err *err)
 
 static void on_connection(struct loop_watch *watch, uint32_t events)
 {
-	struct jailer *jailer = container_of(watch, struct jailer, porter_watch);
-	int fd = porter_receive(watch->fd);
+	struct jailer *jailer = container_of(watch, struct jailer, idmap_watch);
+	int fd = idmap_receive(watch->fd);
 
 	(void)events;
 	if (fd >= 0)
 		server_add(&jailer->server, fd);
 	else if (errno != EAGAIN) {
-		log_event(LOG_ERROR, "the porter is gone", NULL);
+		log_event(LOG_ERROR, "the id-map helper is gone", NULL);
 		jailer->stop = true;
 	}
 }
@@ -259,7 +259,7 @@ static int start_loop(struct jailer *jailer, struct err *err)
 	result = layers_init(&jailer->cells.layers, &jailer->root, err);
 	if (result < 0)
 		return result;
-	jailer->cells.fence_abi = fence_abi();
+	jailer->cells.landlock_abi = landlock_abi();
 	jailer->cells.net = &jailer->net;
 	jailer->cells.command_line = jailer->options.command_line;
 	jailer->cells.command_line_size = jailer->options.command_line_size;
@@ -279,12 +279,12 @@ static int start_loop(struct jailer *jailer, struct err *err)
 		      service || jailer->options.all);
 	jailer->server.versions = &jailer->versions;
 	if (service)
-		return loop_add(jailer->loop, &jailer->porter_watch, jailer->porter, EPOLLIN, on_connection)
-			       ? err_errno(err, "watching the porter")
+		return loop_add(jailer->loop, &jailer->idmap_watch, jailer->idmap, EPOLLIN, on_connection)
+			       ? err_errno(err, "watching the id-map helper")
 			       : 0;
 	for (size_t i = 0; i < jailer->options.n_clients; i++)
 		server_add(&jailer->server, jailer->options.client_fds[i]);
-	wait(NULL); /* the porter has done its part */
+	wait(NULL); /* the id-map helper has done its part */
 	return 0;
 }
 
@@ -300,7 +300,7 @@ static const struct {
 	[START_IDS] = {"guest ids", claim_ids},
 	[START_CGROUP] = {"cgroup", claim_cgroup},
 	[START_RELAY] = {"egress relay", start_relay},
-	[START_PORTER] = {"porter", start_porter},
+	[START_IDMAP] = {"id-map helper", start_idmap},
 	[START_ROOTS] = {"root mounts", build_roots_first},
 	[START_NAMESPACES] = {"user namespace", enter_outer_namespaces},
 	[START_USER_ROOTS] = {"root mounts", build_roots},
@@ -329,8 +329,8 @@ int start_take(struct jailer *jailer, enum start_step step, struct err *err)
 static void stop(struct jailer *jailer)
 {
 	if (!jailer->server.private) {
-		loop_remove(jailer->loop, &jailer->porter_watch);
-		close(jailer->porter); /* the porter ends */
+		loop_remove(jailer->loop, &jailer->idmap_watch);
+		close(jailer->idmap); /* the id-map helper ends */
 	}
 	versions_clear(&jailer->versions);
 	server_clear(&jailer->server);

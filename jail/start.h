@@ -33,8 +33,8 @@ struct jailer {
 	struct identity identity;
 	struct cgroup *cgroup;
 	int loop;
-	int porter;
-	struct loop_watch porter_watch, signal_watch;
+	int idmap;
+	struct loop_watch idmap_watch, signal_watch;
 	struct net net;
 	struct cells cells;
 	struct server server;
@@ -43,18 +43,20 @@ struct jailer {
 	bool stop;
 };
 #define JAILER_INIT                                                                                                    \
-	((struct jailer){                                                                                              \
-		.identity = IDENTITY_INIT, .porter = -1, .net = NET_INIT, .notify = NOTIFY_NONE,                       \
-		.root = {.path = ROOT_MOUNT_PATH}})
+	((struct jailer){.identity = IDENTITY_INIT,                                                                    \
+			 .idmap = -1,                                                                                  \
+			 .net = NET_INIT,                                                                              \
+			 .notify = NOTIFY_NONE,                                                                        \
+			 .root = {.path = ROOT_MOUNT_PATH}})
 
 enum start_step {
-	START_LIMITS,     /* our own open files, core files, signals */
+	START_LIMITS, /* our own open files, core files, signals */
 	START_CONFIG,
 	START_RUNNERS,
-	START_IDS,        /* an instance and its host ids */
+	START_IDS, /* an instance and its host ids */
 	START_CGROUP,
 	START_RELAY,      /* egress, if the configuration allows any */
-	START_PORTER,     /* the helper that stays outside; a service's socket */
+	START_IDMAP,      /* the helper that stays outside; a service's socket */
 	START_ROOTS,      /* as root: the jails' roots */
 	START_NAMESPACES, /* out of the host */
 	START_USER_ROOTS, /* as a user: the same roots */

@@ -164,7 +164,7 @@ static void send_sign_in(struct admin_page *page, const char *next, const char *
 	send_page(page, false);
 }
 
-static void redirect(struct exchange *exchange, const char *to)
+static void redirect(struct http_exchange *exchange, const char *to)
 {
 	exchange->reply->status = 303;
 	reply_header(exchange->reply, "Location", "%s", to);
@@ -194,7 +194,7 @@ static void post_sign_in(struct admin_page *page, const char *form)
 	send_sign_in(page, next, err.text);
 }
 
-static void send_door(struct admin_page *page, int code, const char *problem)
+static void send_refusal(struct admin_page *page, int code, const char *problem)
 {
 	const char *next = request_param(page->exchange->request, "REQUEST_URI");
 	const bool had = request_param(page->exchange->request, "HTTP_COOKIE");
@@ -210,7 +210,7 @@ static void send_door(struct admin_page *page, int code, const char *problem)
 
 /* -------- requests ------------------------------------------------------------------------------------ */
 
-static void send_asset(struct exchange *exchange, const char *name)
+static void send_asset(struct http_exchange *exchange, const char *name)
 {
 	const struct admin_asset *asset = admin_asset_find(name);
 
@@ -244,7 +244,7 @@ static void get(struct admin_page *page, const char *rest)
 	int result = admin_session_find(page->exchange, &page->visitor, &err);
 
 	if (result < 0) {
-		send_door(page, result, err.text);
+		send_refusal(page, result, err.text);
 		return;
 	}
 	snprintf(page->exchange->reply->owner, sizeof(page->exchange->reply->owner), "%s", page->visitor.token.owner);
@@ -280,7 +280,7 @@ static void post_act(struct admin_page *page, const char *rest, const char *form
 
 static void post(struct admin_page *page, const char *rest)
 {
-	struct exchange *exchange = page->exchange;
+	struct http_exchange *exchange = page->exchange;
 	char key[ADMIN_KEY_SIZE];
 	auto_buf struct buf form = {0};
 	struct err err = ERR_INIT;
@@ -302,7 +302,7 @@ static void post(struct admin_page *page, const char *rest)
 	int result = admin_session_find(exchange, &page->visitor, &err);
 
 	if (result < 0) {
-		send_door(page, result, err.text);
+		send_refusal(page, result, err.text);
 		return;
 	}
 	if (!admin_page_value(form.data, "key", key, sizeof(key)) ||
@@ -321,7 +321,7 @@ static void post(struct admin_page *page, const char *rest)
 		refuse(page, -ERR_NOT_FOUND, "There is no such act");
 }
 
-void admin_handle(struct exchange *exchange, const char *method, const char *rest)
+void admin_handle(struct http_exchange *exchange, const char *method, const char *rest)
 {
 	struct admin_page page = {.exchange = exchange, .section = "", .status = 200, .now_us = clock_now_us()};
 

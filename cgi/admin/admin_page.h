@@ -12,7 +12,7 @@
 #define ADMIN_VALUE_MAX 1024 /* bytes of a value in a query or a form */
 
 struct admin_page {
-	struct exchange *exchange;
+	struct http_exchange *exchange;
 	struct admin_visitor visitor;
 	struct buf body;
 	struct html html;

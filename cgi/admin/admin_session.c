@@ -68,25 +68,25 @@ void admin_session_table_free(struct admin *admin)
 
 /* -------- the cookie ---------------------------------------------------------------------------------- */
 
-static bool is_secure(const struct exchange *exchange)
+static bool is_secure(const struct http_exchange *exchange)
 {
 	return str_starts(exchange->server->config->public_base_url, "https://");
 }
 
 /* With __Host- a browser takes it from this very host over HTTPS alone. */
-static const char *cookie_name(const struct exchange *exchange)
+static const char *cookie_name(const struct http_exchange *exchange)
 {
 	return is_secure(exchange) ? "__Host-sallyport_admin" : "sallyport_admin";
 }
 
-static void set_cookie(struct exchange *exchange, const char *value, int64_t seconds)
+static void set_cookie(struct http_exchange *exchange, const char *value, int64_t seconds)
 {
 	reply_header(exchange->reply, "Set-Cookie", "%s=%s; Path=/; HttpOnly; SameSite=Lax; Max-Age=%lld%s",
 		     cookie_name(exchange), value, (long long)seconds, is_secure(exchange) ? "; Secure" : "");
 }
 
 /* The secret in the request's cookie; false: there is none of the right form. */
-static bool read_cookie(const struct exchange *exchange, char ret[SECRET_DIGITS + 1])
+static bool read_cookie(const struct http_exchange *exchange, char ret[SECRET_DIGITS + 1])
 {
 	auto_free char *buffer = xmalloc(COOKIES_MAX);
 	const char *name = cookie_name(exchange);
@@ -131,7 +131,8 @@ static struct admin_session *find(struct admin *admin, const uint8_t sum[SHA256_
 	return found;
 }
 
-static bool take_session(const struct exchange *exchange, const uint8_t sum[SHA256_SIZE], struct admin_session *ret)
+static bool take_session(const struct http_exchange *exchange, const uint8_t sum[SHA256_SIZE],
+			 struct admin_session *ret)
 {
 	struct admin *admin = exchange->server->admin;
 	const int64_t now = clock_monotonic_us();
@@ -170,7 +171,7 @@ static int check_token(const struct store_token *token, struct err *err)
 	return 0;
 }
 
-int admin_session_find(struct exchange *exchange, struct admin_visitor *ret, struct err *err)
+int admin_session_find(struct http_exchange *exchange, struct admin_visitor *ret, struct err *err)
 {
 	char secret[SECRET_DIGITS + 1];
 	struct admin_visitor visitor;
@@ -212,7 +213,7 @@ static void add_session(struct admin *admin, const struct admin_session *session
 	pthread_mutex_unlock(&admin->lock);
 }
 
-static const char *address_of(const struct exchange *exchange)
+static const char *address_of(const struct http_exchange *exchange)
 {
 	const char *address = request_param(exchange->request, "REMOTE_ADDR");
 
@@ -250,7 +251,7 @@ static int64_t must_wait(struct admin *admin, const char *address)
 }
 
 /* Strangers can fail as often as they like: what the audit log gets is bounded, and says how many there were. */
-static void note_failure(struct exchange *exchange)
+static void note_failure(struct http_exchange *exchange)
 {
 	struct admin *admin = exchange->server->admin;
 	const int64_t now = clock_monotonic_us();
@@ -275,7 +276,7 @@ static void note_failure(struct exchange *exchange)
 	store_audit_later(exchange->server->store, &entry);
 }
 
-static int note_session(struct exchange *exchange, enum store_audit_kind kind, const struct store_token *token,
+static int note_session(struct http_exchange *exchange, enum store_audit_kind kind, const struct store_token *token,
 			struct err *err)
 {
 	const char *address = address_of(exchange);
@@ -292,7 +293,7 @@ static int note_session(struct exchange *exchange, enum store_audit_kind kind, c
 
 /* -------- in and out ---------------------------------------------------------------------------------- */
 
-int admin_session_open(struct exchange *exchange, const char *token, int64_t *ret_retry, struct err *err)
+int admin_session_open(struct http_exchange *exchange, const char *token, int64_t *ret_retry, struct err *err)
 {
 	struct admin *admin = exchange->server->admin;
 	uint8_t bytes[SECRET_BYTES];
@@ -332,7 +333,7 @@ int admin_session_open(struct exchange *exchange, const char *token, int64_t *re
 	return 0;
 }
 
-void admin_session_end(struct exchange *exchange, const struct admin_visitor *visitor)
+void admin_session_end(struct http_exchange *exchange, const struct admin_visitor *visitor)
 {
 	drop_session(exchange->server->admin, visitor->sum);
 	note_session(exchange, STORE_AUDIT_SIGN_OUT, &visitor->token, NULL); /* it has ended, written down or not */
@@ -342,7 +343,7 @@ void admin_session_end(struct exchange *exchange, const struct admin_visitor *vi
 /* -------- forms --------------------------------------------------------------------------------------- */
 
 /* Scheme, host and port of the page against ours; where public_base_url names this host, its scheme counts. */
-static bool own_origin(const struct exchange *exchange, const char *origin, const char *host)
+static bool own_origin(const struct http_exchange *exchange, const char *origin, const char *host)
 {
 	const char *base = exchange->server->config->public_base_url, *begin = strstr(origin, "://");
 	const char *ours = strstr(base, "://");
@@ -354,7 +355,7 @@ static bool own_origin(const struct exchange *exchange, const char *origin, cons
 	return str_starts(origin, "http://") || str_starts(origin, "https://");
 }
 
-bool admin_session_own_page(const struct exchange *exchange)
+bool admin_session_own_page(const struct http_exchange *exchange)
 {
 	const char *site = request_param(exchange->request, "HTTP_SEC_FETCH_SITE");
 	const char *origin = request_param(exchange->request, "HTTP_ORIGIN");

@@ -28,15 +28,15 @@ struct admin_visitor {
 	uint8_t sum[SHA256_SIZE];    /* by which the session is found */
 };
 /* Whose cookie the request carries; ERR_DENIED: nobody's, or not any more. */
-int admin_session_find(struct exchange *exchange, struct admin_visitor *ret, struct err *err);
+int admin_session_find(struct http_exchange *exchange, struct admin_visitor *ret, struct err *err);
 /* Checks the token and opens a session: the reply gets the cookie. ERR_DENIED: not a token, or without the scope;
  * ERR_BUSY: too many attempts, *ret_retry seconds from now the next. */
-int admin_session_open(struct exchange *exchange, const char *token, int64_t *ret_retry, struct err *err);
+int admin_session_open(struct http_exchange *exchange, const char *token, int64_t *ret_retry, struct err *err);
 /* Ends it: the reply takes the cookie away. */
-void admin_session_end(struct exchange *exchange, const struct admin_visitor *visitor);
+void admin_session_end(struct http_exchange *exchange, const struct admin_visitor *visitor);
 
 /* Does the request come from a page of this site? */
-bool admin_session_own_page(const struct exchange *exchange);
+bool admin_session_own_page(const struct http_exchange *exchange);
 /* The key of the form that is sent to this address. */
 void admin_session_key(const struct admin_visitor *visitor, const char *address, char ret[ADMIN_KEY_SIZE]);
 bool admin_session_key_right(const struct admin_visitor *visitor, const char *address, const char *key);

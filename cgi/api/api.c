@@ -12,7 +12,7 @@
 
 EMBED(api_document, "cgi/api/openapi.json");
 
-static void document(struct exchange *exchange)
+static void document(struct http_exchange *exchange)
 {
 	exchange->reply->status = 200;
 	reply_header(exchange->reply, "Content-Type", "application/json");
@@ -79,7 +79,7 @@ static bool is(const char *method, const char *wanted, struct reply *reply)
 	return false;
 }
 
-static void serve_file(struct exchange *exchange, const char *method, const char *rest, bool listing)
+static void serve_file(struct http_exchange *exchange, const char *method, const char *rest, bool listing)
 {
 	char session[API_ID_SIZE], file[API_ID_SIZE];
 
@@ -91,7 +91,7 @@ static void serve_file(struct exchange *exchange, const char *method, const char
 		api_file(exchange, method, session, file);
 }
 
-void api_handle(struct exchange *exchange, const char *method, const char *rest)
+void api_handle(struct http_exchange *exchange, const char *method, const char *rest)
 {
 	struct reply *reply = exchange->reply;
 

@@ -21,17 +21,17 @@
 
 #define API_ID_SIZE 22
 
-void api_handle(struct exchange *exchange, const char *method, const char *rest);
+void api_handle(struct http_exchange *exchange, const char *method, const char *rest);
 
 /* The parts: api_exec.c, api_files.c. */
-void api_exec(struct exchange *exchange);
-void api_upload(struct exchange *exchange);
-void api_list(struct exchange *exchange, const char *session);
-void api_file(struct exchange *exchange, const char *method, const char *session, const char *id);
+void api_exec(struct http_exchange *exchange);
+void api_upload(struct http_exchange *exchange);
+void api_list(struct http_exchange *exchange, const char *session);
+void api_file(struct http_exchange *exchange, const char *method, const char *session, const char *id);
 
 bool api_id_valid(const char *id);
 void api_id_new(char ret[API_ID_SIZE]);
 void api_file_id(const char *name, size_t length, char ret[API_ID_SIZE]);
 /* The file with this id in a session of the caller's; its name (free it) and row. ERR_NOT_FOUND. */
-int api_file_find(struct exchange *exchange, const char *session, const char *id, char **ret_name,
+int api_file_find(struct http_exchange *exchange, const char *session, const char *id, char **ret_name,
 		  struct store_file *ret, struct err *err);

@@ -116,7 +116,7 @@ static void inputs_clear(struct inputs *inputs)
 	free(inputs->files);
 }
 
-static int load(struct exchange *exchange, const struct file_ref *ref, int64_t *left, struct job_file *ret,
+static int load(struct http_exchange *exchange, const struct file_ref *ref, int64_t *left, struct job_file *ret,
 		struct err *err)
 {
 	auto_free char *name = NULL, *data = NULL;
@@ -142,8 +142,8 @@ static int load(struct exchange *exchange, const struct file_ref *ref, int64_t *
 }
 
 /* Of two of one name the later one counts. Files of the session itself are there already. */
-static int load_all(struct exchange *exchange, const struct exec_body *body, const char *session, struct inputs *ret,
-		    struct err *err)
+static int load_all(struct http_exchange *exchange, const struct exec_body *body, const char *session,
+		    struct inputs *ret, struct err *err)
 {
 	const struct file_ref *refs = body->files.items;
 	int64_t left = exchange->server->config->limits.data_mb << 20;
@@ -222,7 +222,7 @@ static void answer(struct reply *reply, const struct job_result *result, const c
 	snprintf(reply->outcome, sizeof(reply->outcome), "%s", jail_verdict_text(jail->verdict));
 }
 
-static int run(struct exchange *exchange, const struct exec_body *body, struct err *err)
+static int run(struct http_exchange *exchange, const struct exec_body *body, struct err *err)
 {
 	__attribute__((cleanup(inputs_clear))) struct inputs inputs = {0};
 	const struct job_result *done;
@@ -263,7 +263,7 @@ static int run(struct exchange *exchange, const struct exec_body *body, struct e
 	return result;
 }
 
-void api_exec(struct exchange *exchange)
+void api_exec(struct http_exchange *exchange)
 {
 	auto_json struct json_object *document = NULL;
 	auto_buf struct buf text = {0};

@@ -19,7 +19,7 @@
 
 /* -------- upload -------------------------------------------------------------------------------------- */
 
-static struct job_request caller(const struct exchange *exchange, const char *session)
+static struct job_request caller(const struct http_exchange *exchange, const char *session)
 {
 	return (struct job_request){.owner = exchange->token.owner,
 				    .token_id = exchange->token.id,
@@ -28,7 +28,7 @@ static struct job_request caller(const struct exchange *exchange, const char *se
 				    .paths = true};
 }
 
-static void answer_upload(struct exchange *exchange, const char *session, const struct job_request *who)
+static void answer_upload(struct http_exchange *exchange, const char *session, const struct job_request *who)
 {
 	auto_json struct json_object *object = json_object_new_object();
 	struct json_object *files = json_object_new_array();
@@ -48,7 +48,7 @@ static void answer_upload(struct exchange *exchange, const char *session, const 
 	reply_json(exchange->reply, 200, object);
 }
 
-static int put(struct exchange *exchange, const struct multipart *form, const char *session, struct err *err)
+static int put(struct http_exchange *exchange, const struct multipart *form, const char *session, struct err *err)
 {
 	struct job_request who = caller(exchange, session);
 	struct job_file *files = xcalloc(form->count + 1, sizeof(*files));
@@ -76,7 +76,7 @@ static int put(struct exchange *exchange, const struct multipart *form, const ch
 	return result;
 }
 
-static int upload(struct exchange *exchange, const struct buf *body, struct err *err)
+static int upload(struct http_exchange *exchange, const struct buf *body, struct err *err)
 {
 	auto_multipart struct multipart form = {0};
 	char session[API_ID_SIZE];
@@ -94,7 +94,7 @@ static int upload(struct exchange *exchange, const struct buf *body, struct err 
 	return put(exchange, &form, session, err);
 }
 
-void api_upload(struct exchange *exchange)
+void api_upload(struct http_exchange *exchange)
 {
 	auto_buf struct buf body = {0};
 	struct err err = ERR_INIT;
@@ -109,7 +109,7 @@ void api_upload(struct exchange *exchange)
 /* -------- list ---------------------------------------------------------------------------------------- */
 
 struct listing {
-	struct exchange *exchange;
+	struct http_exchange *exchange;
 	const char *session;
 	struct json_object *files;
 };
@@ -143,14 +143,15 @@ static int add_file(void *arg, const struct store_file *file)
 }
 
 /* May the token read, and is the session its owner's? */
-static int find_session(struct exchange *exchange, const char *session, struct store_conversation *ret, struct err *err)
+static int find_session(struct http_exchange *exchange, const char *session, struct store_conversation *ret,
+			struct err *err)
 {
 	int result = store_conversation_find(exchange->server->store, exchange->token.owner, session, ret, err);
 
 	return result == -ERR_NOT_FOUND ? err_set(err, ERR_NOT_FOUND, NO_SESSION) : result;
 }
 
-void api_list(struct exchange *exchange, const char *session)
+void api_list(struct http_exchange *exchange, const char *session)
 {
 	auto_json struct json_object *files = json_object_new_array();
 	struct listing listing = {exchange, session, files};
@@ -193,7 +194,7 @@ static int look(void *arg, const struct store_file *file)
 	return 1;
 }
 
-int api_file_find(struct exchange *exchange, const char *session, const char *id, char **ret_name,
+int api_file_find(struct http_exchange *exchange, const char *session, const char *id, char **ret_name,
 		  struct store_file *ret, struct err *err)
 {
 	struct search search = {.id = id};
@@ -213,7 +214,8 @@ int api_file_find(struct exchange *exchange, const char *session, const char *id
 	return 0;
 }
 
-static int remove_file(struct exchange *exchange, const char *session, const struct store_file *file, struct err *err)
+static int remove_file(struct http_exchange *exchange, const char *session, const struct store_file *file,
+		       struct err *err)
 {
 	const struct bind_text name = {.data = file->name, .length = file->name_length};
 	const struct job_names names = {.items = &name, .count = 1, .member = "file"};
@@ -232,7 +234,7 @@ static int remove_file(struct exchange *exchange, const char *session, const str
 	return 0;
 }
 
-static int serve(struct exchange *exchange, const char *method, const char *session, const struct store_file *file,
+static int serve(struct http_exchange *exchange, const char *method, const char *session, const struct store_file *file,
 		 struct err *err)
 {
 	auto_files_place struct files_place place = {0};
@@ -249,7 +251,7 @@ static int serve(struct exchange *exchange, const char *method, const char *sess
 	return 0;
 }
 
-void api_file(struct exchange *exchange, const char *method, const char *session, const char *id)
+void api_file(struct http_exchange *exchange, const char *method, const char *session, const char *id)
 {
 	auto_free char *name = NULL;
 	struct store_file file = {0};

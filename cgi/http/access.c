@@ -86,7 +86,7 @@ static bool refuse(struct access_refusal *ret, int status, int64_t retry_seconds
 	return false;
 }
 
-static bool take(const struct exchange *exchange, int64_t requests, struct access_refusal *ret)
+static bool take(const struct http_exchange *exchange, int64_t requests, struct access_refusal *ret)
 {
 	struct limiter *limiter = exchange->server->limiter;
 	int64_t most = exchange->server->config->limits.requests_per_minute, now = clock_monotonic_us(), missing = 0;
@@ -112,12 +112,12 @@ static bool take(const struct exchange *exchange, int64_t requests, struct acces
 		      "Too many requests: this token may send %lld a minute", (long long)most);
 }
 
-bool access_rate(const struct exchange *exchange, struct access_refusal *ret)
+bool access_rate(const struct http_exchange *exchange, struct access_refusal *ret)
 {
 	return take(exchange, 1, ret);
 }
 
-bool access_rate_batch(const struct exchange *exchange, size_t messages, struct access_refusal *ret)
+bool access_rate_batch(const struct http_exchange *exchange, size_t messages, struct access_refusal *ret)
 {
 	int64_t most = exchange->server->config->limits.requests_per_minute;
 
@@ -137,7 +137,7 @@ bool access_allows(unsigned scopes, unsigned scope)
 	return scope == ACCESS_FREE || (scope && (scopes & (scope | STORE_SCOPE_ADMIN)));
 }
 
-bool access_scope(const struct exchange *exchange, unsigned scope, struct access_refusal *ret)
+bool access_scope(const struct http_exchange *exchange, unsigned scope, struct access_refusal *ret)
 {
 	char name[STORE_SCOPES_TEXT];
 
@@ -150,7 +150,7 @@ bool access_scope(const struct exchange *exchange, unsigned scope, struct access
 	return false;
 }
 
-bool access_open(const struct exchange *exchange, struct access_refusal *ret)
+bool access_open(const struct http_exchange *exchange, struct access_refusal *ret)
 {
 	if (!exchange->token.drained_us)
 		return true;
@@ -159,7 +159,7 @@ bool access_open(const struct exchange *exchange, struct access_refusal *ret)
 		      "This host is being emptied: nothing starts here now, what is under way ends; try again later");
 }
 
-bool access_enter(const struct exchange *exchange, struct access_refusal *ret)
+bool access_enter(const struct http_exchange *exchange, struct access_refusal *ret)
 {
 	struct limiter *limiter = exchange->server->limiter;
 	int64_t most = exchange->server->config->limits.in_flight;
@@ -180,7 +180,7 @@ bool access_enter(const struct exchange *exchange, struct access_refusal *ret)
 		      (long long)most);
 }
 
-void access_leave(const struct exchange *exchange)
+void access_leave(const struct http_exchange *exchange)
 {
 	struct limiter *limiter = exchange->server->limiter;
 

@@ -28,18 +28,18 @@ struct access_refusal {
 };
 
 /* Counts an HTTP request against limits.requests_per_minute, before its body is read; false: *ret says why not. */
-bool access_rate(const struct exchange *exchange, struct access_refusal *ret);
+bool access_rate(const struct http_exchange *exchange, struct access_refusal *ret);
 /* Counts the messages of a batch, all or none, so that a batch of N costs as much as N requests. The first is the HTTP
  * request, which access_rate has counted. */
-bool access_rate_batch(const struct exchange *exchange, size_t messages, struct access_refusal *ret);
+bool access_rate_batch(const struct http_exchange *exchange, size_t messages, struct access_refusal *ret);
 /* The scopes that count for a token: everything where there is no authentication. */
 unsigned access_scopes(const struct store_token *token);
 /* Do they hold `scope`: one of enum store_scope, or ACCESS_FREE? Never for 0. */
 bool access_allows(unsigned scopes, unsigned scope);
 /* May the token do what needs `scope`? */
-bool access_scope(const struct exchange *exchange, unsigned scope, struct access_refusal *ret);
+bool access_scope(const struct http_exchange *exchange, unsigned scope, struct access_refusal *ret);
 /* May anything of the owner start here? Not while `sallyport drain` says no. */
-bool access_open(const struct exchange *exchange, struct access_refusal *ret);
+bool access_open(const struct http_exchange *exchange, struct access_refusal *ret);
 /* Takes a place among limits.in_flight for a call of a tool. Every true is followed by one access_leave. */
-bool access_enter(const struct exchange *exchange, struct access_refusal *ret);
-void access_leave(const struct exchange *exchange);
+bool access_enter(const struct http_exchange *exchange, struct access_refusal *ret);
+void access_leave(const struct http_exchange *exchange);

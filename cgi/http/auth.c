@@ -46,7 +46,7 @@ bool auth_bearer_is(const struct request *request, const char *expected)
 	return same_length && !differs;
 }
 
-bool auth_still_good(const struct exchange *exchange, int64_t *looked_us)
+bool auth_still_good(const struct http_exchange *exchange, int64_t *looked_us)
 {
 	const int64_t now_us = clock_monotonic_us();
 	char buffer[TOKEN_MAX];
@@ -63,7 +63,7 @@ bool auth_still_good(const struct exchange *exchange, int64_t *looked_us)
 	return result == 0 || (err.code != ERR_DENIED && err.code != ERR_NOT_FOUND);
 }
 
-int auth_token(struct exchange *exchange)
+int auth_token(struct http_exchange *exchange)
 {
 	static const char *const reasons[] = {"missing", "malformed", "unknown"};
 	static const char *const texts[] = {

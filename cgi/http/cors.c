@@ -22,7 +22,7 @@ void cors_headers(struct reply *reply, const char *origin)
 	reply_header(reply, "Vary", "Origin");
 }
 
-bool cors_preflight(struct exchange *exchange, const char *allow)
+bool cors_preflight(struct http_exchange *exchange, const char *allow)
 {
 	struct reply *reply = exchange->reply;
 	const char *asked = request_param(exchange->request, "HTTP_ACCESS_CONTROL_REQUEST_HEADERS");

@@ -10,4 +10,4 @@
 /* On every reply to a page. */
 void cors_headers(struct reply *reply, const char *origin);
 /* Answers an OPTIONS request that asks for permission; false: it is none. */
-bool cors_preflight(struct exchange *exchange, const char *allow);
+bool cors_preflight(struct http_exchange *exchange, const char *allow);

@@ -7,7 +7,7 @@
 #include "lib/store/record/store_token.h"
 #include "server.h"
 
-struct exchange {
+struct http_exchange {
 	struct server *server;
 	const struct request *request;
 	struct reply *reply;

@@ -61,14 +61,14 @@ struct worker {
 	bool waiting; /* in accept */
 };
 
-struct connection {
+struct fcgi_connection {
 	FCGX_Request fcgi; /* the argument of what a handler calls */
 	size_t moved;      /* bytes of the body and of the reply */
 };
 
 static int read_body(void *arg, struct buf *body, struct err *err)
 {
-	struct connection *connection = container_of((FCGX_Request *)arg, struct connection, fcgi);
+	struct fcgi_connection *connection = container_of((FCGX_Request *)arg, struct fcgi_connection, fcgi);
 	FCGX_Stream *in = connection->fcgi.in;
 	char chunk[CHUNK];
 	int n;
@@ -215,7 +215,7 @@ static void send_reply(FCGX_Request *fcgi, struct reply *reply)
 		give_up(fcgi);
 }
 
-static void serve_one(const struct fcgi_pool *pool, struct connection *connection)
+static void serve_one(const struct fcgi_pool *pool, struct fcgi_connection *connection)
 {
 	FCGX_Request *fcgi = &connection->fcgi;
 	const struct request request = {
@@ -289,7 +289,7 @@ static bool begin_request(FCGX_Request *fcgi, int fd)
 	return true;
 }
 
-static void serve_connection(struct worker *worker, struct connection *connection, int fd)
+static void serve_connection(struct worker *worker, struct fcgi_connection *connection, int fd)
 {
 	connection->moved = 0;
 	if (!fcgi_head_wait(fd)) {
@@ -307,7 +307,7 @@ static void *work(void *arg)
 {
 	struct worker *worker = arg;
 	struct fcgi_pool *pool = worker->pool;
-	struct connection connection = {0};
+	struct fcgi_connection connection = {0};
 
 	FCGX_InitRequest(&connection.fcgi, -1, 0);
 	pthread_mutex_lock(&pool->lock);

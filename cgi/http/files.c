@@ -51,7 +51,7 @@ static void disposition(struct reply *reply, const char *name, size_t length, bo
 }
 
 /* Who has the address may read the file: no token is asked for, and none is in the entry. */
-static void log_download(struct exchange *exchange, const char *hash, const struct store_file *file)
+static void log_download(struct http_exchange *exchange, const char *hash, const struct store_file *file)
 {
 	char place[SHA256_HEX_SIZE];
 	struct store_audit entry;
@@ -120,7 +120,7 @@ static int take_range(const struct request *request, const char *tag, int64_t si
 }
 
 /* The bytes that are asked for, from us. */
-static void send_part(struct exchange *exchange, const char *tag)
+static void send_part(struct http_exchange *exchange, const char *tag)
 {
 	struct reply *reply = exchange->reply;
 	const int64_t size = reply->file_length;
@@ -140,7 +140,7 @@ static void send_part(struct exchange *exchange, const char *tag)
 	}
 }
 
-static void delegate(struct exchange *exchange, const struct store_file *file)
+static void delegate(struct http_exchange *exchange, const struct store_file *file)
 {
 	struct reply *reply = exchange->reply;
 	char path[SHA256_HEX_SIZE + 1];
@@ -152,7 +152,7 @@ static void delegate(struct exchange *exchange, const struct store_file *file)
 	reply->file_fd = -1;
 }
 
-void files_download(struct exchange *exchange, const char *method, const struct files_place *place)
+void files_download(struct http_exchange *exchange, const char *method, const struct files_place *place)
 {
 	struct reply *reply = exchange->reply;
 	const char *prefix = exchange->server->config->gateway.accel_prefix;
@@ -193,7 +193,7 @@ void files_download(struct exchange *exchange, const char *method, const struct 
 	}
 }
 
-void files_handle(struct exchange *exchange, const char *method, const char *rest)
+void files_handle(struct http_exchange *exchange, const char *method, const char *rest)
 {
 	const bool reads = streq(method, "GET") || streq(method, "HEAD");
 	auto_files_place struct files_place place = {0};

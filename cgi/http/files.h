@@ -14,8 +14,8 @@
 
 /* GET and HEAD of a file; that the caller may read it was checked. */
 struct files_place;
-void files_download(struct exchange *exchange, const char *method, const struct files_place *place);
-void files_handle(struct exchange *exchange, const char *method, const char *rest);
+void files_download(struct http_exchange *exchange, const char *method, const struct files_place *place);
+void files_handle(struct http_exchange *exchange, const char *method, const char *rest);
 /* What the reply says of such a file: type, name, how it is shown, and the three headers above. */
 void files_headers(struct reply *reply, const char *media_type, const char *name, size_t length);
 /* One of the types that are shown in place and handed to models: PNG, JPEG, GIF, WebP. */

@@ -29,7 +29,7 @@ void files_change_refuse(struct reply *reply, const struct err *err)
 	snprintf(reply->outcome, sizeof(reply->outcome), "%s", err_info(err->code)->name);
 }
 
-bool files_change_body(struct exchange *exchange, struct buf *body)
+bool files_change_body(struct http_exchange *exchange, struct buf *body)
 {
 	const struct request *request = exchange->request;
 	const char *length = request_param(request, "CONTENT_LENGTH");
@@ -78,7 +78,7 @@ static void refuse_access(struct reply *reply, const struct access_refusal *refu
 	reply_refuse(reply, refusal->status, refusal->text);
 }
 
-bool files_change_enter(struct exchange *exchange, unsigned scope)
+bool files_change_enter(struct http_exchange *exchange, unsigned scope)
 {
 	struct access_refusal refusal;
 
@@ -88,12 +88,12 @@ bool files_change_enter(struct exchange *exchange, unsigned scope)
 	return false;
 }
 
-void files_change_leave(struct exchange *exchange)
+void files_change_leave(struct http_exchange *exchange)
 {
 	access_leave(exchange);
 }
 
-static struct job_request caller(const struct exchange *exchange, const struct files_place *place)
+static struct job_request caller(const struct http_exchange *exchange, const struct files_place *place)
 {
 	return (struct job_request){.owner = exchange->token.owner,
 				    .token_id = exchange->token.id,
@@ -102,14 +102,14 @@ static struct job_request caller(const struct exchange *exchange, const struct f
 				    .paths = true};
 }
 
-static bool find(const struct exchange *exchange, const struct files_place *place, const char *name,
+static bool find(const struct http_exchange *exchange, const struct files_place *place, const char *name,
 		 struct store_file *ret)
 {
 	return store_file_find(exchange->server->store, place->conversation.row, name, strlen(name), ret, NULL) == 0;
 }
 
 /* All of them; the reply lists what is there now. */
-static int put_files(struct exchange *exchange, const struct files_place *place, const struct job_file *files,
+static int put_files(struct http_exchange *exchange, const struct files_place *place, const struct job_file *files,
 		     size_t count, struct err *err)
 {
 	struct job_request who = caller(exchange, place);
@@ -137,7 +137,7 @@ static int put_files(struct exchange *exchange, const struct files_place *place,
 	return 0;
 }
 
-static int put(struct exchange *exchange, const struct files_place *place, const struct buf *body, struct err *err)
+static int put(struct http_exchange *exchange, const struct files_place *place, const struct buf *body, struct err *err)
 {
 	const struct job_file file = {.name = place->name.data, .data = body->data, .length = body->length};
 
@@ -149,7 +149,8 @@ static int put(struct exchange *exchange, const struct files_place *place, const
 }
 
 /* Each part that is a file; browsers send one without a name for a field that was left empty. */
-static int post(struct exchange *exchange, const struct files_place *place, const struct buf *body, struct err *err)
+static int post(struct http_exchange *exchange, const struct files_place *place, const struct buf *body,
+		struct err *err)
 {
 	auto_multipart struct multipart form = {0};
 	int result = multipart_parse(request_param(exchange->request, "CONTENT_TYPE"), body, &form, err);
@@ -181,7 +182,7 @@ static int post(struct exchange *exchange, const struct files_place *place, cons
 	return result;
 }
 
-static int delete(struct exchange *exchange, const struct files_place *place, struct err *err)
+static int delete (struct http_exchange *exchange, const struct files_place *place, struct err *err)
 {
 	const struct bind_text name = {.data = place->name.data, .length = place->name.length};
 	const struct job_names names = {.items = &name, .count = 1, .member = "path"};
@@ -205,7 +206,7 @@ static int delete(struct exchange *exchange, const struct files_place *place, st
 	return result;
 }
 
-static int change(struct exchange *exchange, const char *method, const struct files_place *place, struct err *err)
+static int change(struct http_exchange *exchange, const char *method, const struct files_place *place, struct err *err)
 {
 	auto_buf struct buf body = {0};
 
@@ -216,7 +217,7 @@ static int change(struct exchange *exchange, const char *method, const struct fi
 	return streq(method, "PUT") ? put(exchange, place, &body, err) : post(exchange, place, &body, err);
 }
 
-void files_change(struct exchange *exchange, const char *method, const struct files_place *place)
+void files_change(struct http_exchange *exchange, const char *method, const struct files_place *place)
 {
 	struct err err = ERR_INIT;
 

@@ -10,11 +10,11 @@
 
 #include "files_place.h"
 
-void files_change(struct exchange *exchange, const char *method, const struct files_place *place);
+void files_change(struct http_exchange *exchange, const char *method, const struct files_place *place);
 /* Reads the body within limits.body_mb, all of it. false: the reply says why not. */
-bool files_change_body(struct exchange *exchange, struct buf *body);
+bool files_change_body(struct http_exchange *exchange, struct buf *body);
 /* Status and text of a refusal or failure. */
 void files_change_refuse(struct reply *reply, const struct err *err);
 /* May the token do what needs `scope`, now? Then files_change_leave follows. false: the reply says why not. */
-bool files_change_enter(struct exchange *exchange, unsigned scope);
-void files_change_leave(struct exchange *exchange);
+bool files_change_enter(struct http_exchange *exchange, unsigned scope);
+void files_change_leave(struct http_exchange *exchange);

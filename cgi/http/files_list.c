@@ -17,12 +17,12 @@
 #include "uri.h"
 
 struct listing {
-	struct exchange *exchange;
+	struct http_exchange *exchange;
 	const struct files_place *place;
 	int64_t count, bytes;
 };
 
-static void put_address(struct exchange *exchange, const struct store_conversation *conversation,
+static void put_address(struct http_exchange *exchange, const struct store_conversation *conversation,
 			const struct store_file *file, struct buf *out)
 {
 	const struct files_target target = {file->name, file->name_length, false};
@@ -30,7 +30,7 @@ static void put_address(struct exchange *exchange, const struct store_conversati
 	files_place_address(exchange->server->config, exchange->server->store, conversation, &target, out);
 }
 
-struct json_object *files_list_object(struct exchange *exchange, const struct store_conversation *conversation,
+struct json_object *files_list_object(struct http_exchange *exchange, const struct store_conversation *conversation,
 				      const struct store_file *file)
 {
 	struct json_object *object = json_object_new_object();
@@ -70,7 +70,7 @@ static void put_name(struct buf *out, const char *name, size_t length)
 static int add_object(void *arg, const struct store_file *file)
 {
 	struct listing *listing = arg;
-	struct exchange *exchange = listing->exchange;
+	struct http_exchange *exchange = listing->exchange;
 	struct buf *body = &exchange->reply->body;
 	char modified[CLOCK_TEXT_SIZE];
 
@@ -108,7 +108,7 @@ static void put_text(struct buf *out, const char *text, size_t length)
 static int add_row(void *arg, const struct store_file *file)
 {
 	struct listing *listing = arg;
-	struct exchange *exchange = listing->exchange;
+	struct http_exchange *exchange = listing->exchange;
 	struct buf *body = &exchange->reply->body;
 	auto_buf struct buf url = {0};
 	char modified[CLOCK_TEXT_SIZE];
@@ -128,7 +128,7 @@ static int add_row(void *arg, const struct store_file *file)
 	return 0;
 }
 
-static void page_head(struct exchange *exchange, const struct files_place *place)
+static void page_head(struct http_exchange *exchange, const struct files_place *place)
 {
 	struct buf *body = &exchange->reply->body;
 	auto_buf struct buf url = {0};
@@ -191,7 +191,7 @@ static int list_rows(struct listing *listing, struct err *err)
 	return result;
 }
 
-void files_list(struct exchange *exchange, const struct files_place *place)
+void files_list(struct http_exchange *exchange, const struct files_place *place)
 {
 	struct reply *reply = exchange->reply;
 	struct listing listing = {exchange, place, 0, 0};

@@ -6,7 +6,7 @@
 
 #include "files_place.h"
 
-void files_list(struct exchange *exchange, const struct files_place *place);
+void files_list(struct http_exchange *exchange, const struct files_place *place);
 /* {"name","url","size","media_type","modified"}; the caller's. */
-struct json_object *files_list_object(struct exchange *exchange, const struct store_conversation *conversation,
+struct json_object *files_list_object(struct http_exchange *exchange, const struct store_conversation *conversation,
 				      const struct store_file *file);

@@ -32,7 +32,7 @@ static bool name_ok(const char *name, size_t length)
 	return true;
 }
 
-int files_place_take(struct exchange *exchange, const char *rest, struct files_place *ret, struct err *err)
+int files_place_take(struct http_exchange *exchange, const char *rest, struct files_place *ret, struct err *err)
 {
 	auto_files_place struct files_place place = {0};
 	char hash[SHA256_HEX_SIZE];
@@ -147,7 +147,7 @@ char *files_place_query(const struct request *request, const char *name)
 }
 
 /* 1: it is, 0: it has ended, -1: it has none that is ours. */
-static int signed_now(struct exchange *exchange, const struct files_place *place)
+static int signed_now(struct http_exchange *exchange, const struct files_place *place)
 {
 	auto_free char *expires = files_place_query(exchange->request, "expires");
 	auto_free char *given = files_place_query(exchange->request, "signature");
@@ -164,7 +164,7 @@ static int signed_now(struct exchange *exchange, const struct files_place *place
 	return (int64_t)until > clock_now_us() / 1000000;
 }
 
-bool files_place_readable(struct exchange *exchange, const struct files_place *place)
+bool files_place_readable(struct http_exchange *exchange, const struct files_place *place)
 {
 	if (exchange->server->config->files.url_seconds == 0)
 		return true;

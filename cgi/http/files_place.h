@@ -20,11 +20,11 @@ struct files_place {
 	bool folder;
 };
 /* `rest` is the path below /files/, encoded. ERR_NOT_FOUND: there is no such conversation, or it is no such path. */
-int files_place_take(struct exchange *exchange, const char *rest, struct files_place *ret, struct err *err);
+int files_place_take(struct http_exchange *exchange, const char *rest, struct files_place *ret, struct err *err);
 void files_place_clear(struct files_place *place);
 #define auto_files_place __attribute__((cleanup(files_place_clear)))
 /* May it be read by who asks? false: the reply says why not. */
-bool files_place_readable(struct exchange *exchange, const struct files_place *place);
+bool files_place_readable(struct http_exchange *exchange, const struct files_place *place);
 /* Appends the address of a file of the conversation, or of a folder of it; with an end where files.url_seconds says so.
  */
 struct files_target {

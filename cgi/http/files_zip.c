@@ -20,7 +20,7 @@
 #define BLOCK (64 * 1024)
 
 struct zip {
-	struct exchange *exchange;
+	struct http_exchange *exchange;
 	const struct files_place *place;
 	struct archive *archive;
 	struct archive_entry *entry;
@@ -113,7 +113,7 @@ static int begin(struct zip *zip, struct err *err)
 	return 0;
 }
 
-int files_zip(struct exchange *exchange, const struct files_place *place, struct err *err)
+int files_zip(struct http_exchange *exchange, const struct files_place *place, struct err *err)
 {
 	if (exchange->reply->head) {
 		send_head(exchange->reply);

@@ -5,4 +5,4 @@
 
 /* Sends the archive piece by piece, where the server can; else the reply holds it. Negative: nothing was sent. What
  * fails later cuts the archive short, which its reader notices. */
-int files_zip(struct exchange *exchange, const struct files_place *place, struct err *err);
+int files_zip(struct http_exchange *exchange, const struct files_place *place, struct err *err);

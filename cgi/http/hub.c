@@ -21,7 +21,7 @@ struct hub {
 	struct store *store;
 	pthread_mutex_t lock;
 	struct hub_listener *listeners;
-	struct hub_flight *flights;
+	struct hub_inflight *inflight;
 	uint64_t questions; /* that were numbered */
 	bool stopping;
 };
@@ -74,10 +74,10 @@ void hub_stop(struct hub *hub)
 	hub->stopping = true;
 	for (struct hub_listener *listener = hub->listeners; listener; listener = listener->next)
 		wake(listener->wake_fd);
-	for (struct hub_flight *flight = hub->flights; flight; flight = flight->next) {
-		flight->stopping = true; /* runs go on: the job engine drains */
-		if (flight->question)
-			wake(flight->wake_fd);
+	for (struct hub_inflight *inflight = hub->inflight; inflight; inflight = inflight->next) {
+		inflight->stopping = true; /* runs go on: the job engine drains */
+		if (inflight->question)
+			wake(inflight->wake_fd);
 	}
 	pthread_mutex_unlock(&hub->lock);
 }
@@ -330,40 +330,40 @@ void hub_follow_wake(struct hub *hub, const char *stream)
 	pthread_mutex_unlock(&hub->lock);
 }
 
-/* -------- flights ------------------------------------------------------------------------------------- */
+/* -------- in-flight requests ------------------------------------------------------------------------------------- */
 
-int hub_flight_begin(struct hub *hub, struct hub_flight *flight, struct err *err)
+int hub_inflight_begin(struct hub *hub, struct hub_inflight *inflight, struct err *err)
 {
-	int result = make_wake(&flight->wake_fd, err);
+	int result = make_wake(&inflight->wake_fd, err);
 
 	if (result < 0)
 		return result;
 	pthread_mutex_lock(&hub->lock);
-	flight->stopping = hub->stopping;
-	flight->next = hub->flights;
-	hub->flights = flight;
+	inflight->stopping = hub->stopping;
+	inflight->next = hub->inflight;
+	hub->inflight = inflight;
 	pthread_mutex_unlock(&hub->lock);
 	return 0;
 }
 
-void hub_flight_end(struct hub *hub, struct hub_flight *flight)
+void hub_inflight_end(struct hub *hub, struct hub_inflight *inflight)
 {
 	pthread_mutex_lock(&hub->lock);
-	for (struct hub_flight **link = &hub->flights; *link; link = &(*link)->next) {
-		if (*link == flight) {
-			*link = flight->next;
+	for (struct hub_inflight **link = &hub->inflight; *link; link = &(*link)->next) {
+		if (*link == inflight) {
+			*link = inflight->next;
 			break;
 		}
 	}
 	pthread_mutex_unlock(&hub->lock);
-	close_pointer(&flight->wake_fd);
-	free(flight->answer);
+	close_pointer(&inflight->wake_fd);
+	free(inflight->answer);
 }
 
-void hub_flight_stream(struct hub *hub, struct hub_flight *flight, const char *stream)
+void hub_inflight_stream(struct hub *hub, struct hub_inflight *inflight, const char *stream)
 {
 	pthread_mutex_lock(&hub->lock);
-	flight->stream = stream;
+	inflight->stream = stream;
 	pthread_mutex_unlock(&hub->lock);
 }
 
@@ -372,11 +372,11 @@ bool hub_cancel(struct hub *hub, const char *session, const char *id)
 	bool found = false;
 
 	pthread_mutex_lock(&hub->lock);
-	for (struct hub_flight *flight = hub->flights; flight; flight = flight->next) {
-		if (!streq(flight->session, session) || (id && !streq(flight->id, id)))
+	for (struct hub_inflight *inflight = hub->inflight; inflight; inflight = inflight->next) {
+		if (!streq(inflight->session, session) || (id && !streq(inflight->id, id)))
 			continue;
-		flight->cancelled = found = true;
-		wake(flight->wake_fd);
+		inflight->cancelled = found = true;
+		wake(inflight->wake_fd);
 	}
 	pthread_mutex_unlock(&hub->lock);
 	return found;
@@ -387,19 +387,19 @@ bool hub_stream_live(struct hub *hub, const char *stream)
 	bool found = false;
 
 	pthread_mutex_lock(&hub->lock);
-	for (struct hub_flight *flight = hub->flights; flight && !found; flight = flight->next)
-		found = streq(flight->stream, stream);
+	for (struct hub_inflight *inflight = hub->inflight; inflight && !found; inflight = inflight->next)
+		found = streq(inflight->stream, stream);
 	pthread_mutex_unlock(&hub->lock);
 	return found;
 }
 
-bool hub_cancelled(struct hub *hub, struct hub_flight *flight)
+bool hub_cancelled(struct hub *hub, struct hub_inflight *inflight)
 {
 	eventfd_t ignored;
 
-	eventfd_read(flight->wake_fd, &ignored);
+	eventfd_read(inflight->wake_fd, &ignored);
 	pthread_mutex_lock(&hub->lock);
-	bool cancelled = flight->cancelled;
+	bool cancelled = inflight->cancelled;
 
 	pthread_mutex_unlock(&hub->lock);
 	return cancelled;
@@ -414,30 +414,30 @@ uint64_t hub_question_number(struct hub *hub)
 	return number;
 }
 
-void hub_question_begin(struct hub *hub, struct hub_flight *flight, const char *id)
+void hub_question_begin(struct hub *hub, struct hub_inflight *inflight, const char *id)
 {
 	pthread_mutex_lock(&hub->lock);
-	flight->question = id;
+	inflight->question = id;
 	pthread_mutex_unlock(&hub->lock);
 }
 
-int hub_question_wait(struct hub *hub, struct hub_flight *flight, int timeout_ms, char **ret, struct err *err)
+int hub_question_wait(struct hub *hub, struct hub_inflight *inflight, int timeout_ms, char **ret, struct err *err)
 {
-	struct pollfd fd = {.fd = flight->wake_fd, .events = POLLIN};
+	struct pollfd fd = {.fd = inflight->wake_fd, .events = POLLIN};
 	char *answer = NULL;
 	bool over = false;
 	eventfd_t ignored;
 
 	if (poll(&fd, 1, timeout_ms) > 0)
-		eventfd_read(flight->wake_fd, &ignored);
+		eventfd_read(inflight->wake_fd, &ignored);
 	pthread_mutex_lock(&hub->lock);
-	over = flight->cancelled || flight->stopping;
+	over = inflight->cancelled || inflight->stopping;
 	if (over)
-		wake(flight->wake_fd); /* the next that waits shall see it too */
-	if (flight->answer)
-		answer = steal(&flight->answer);
+		wake(inflight->wake_fd); /* the next that waits shall see it too */
+	if (inflight->answer)
+		answer = steal(&inflight->answer);
 	if (over || answer)
-		flight->question = NULL;
+		inflight->question = NULL;
 	pthread_mutex_unlock(&hub->lock);
 	if (over) {
 		free(answer);
@@ -452,12 +452,12 @@ bool hub_answer(struct hub *hub, const char *session, const char *id, const char
 	bool found = false;
 
 	pthread_mutex_lock(&hub->lock);
-	for (struct hub_flight *flight = hub->flights; flight && !found; flight = flight->next) {
-		found = flight->question && !flight->answer && streq(flight->session, session) &&
-			streq(flight->question, id);
+	for (struct hub_inflight *inflight = hub->inflight; inflight && !found; inflight = inflight->next) {
+		found = inflight->question && !inflight->answer && streq(inflight->session, session) &&
+			streq(inflight->question, id);
 		if (found) {
-			flight->answer = xstrdup(text);
-			wake(flight->wake_fd);
+			inflight->answer = xstrdup(text);
+			wake(inflight->wake_fd);
 		}
 	}
 	pthread_mutex_unlock(&hub->lock);

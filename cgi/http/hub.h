@@ -1,10 +1,10 @@
 /*
  * hub.h - where threads of this process find each other: who listens, which requests are under way.
  *
- * A listener is a thread that holds a stream open and sleeps until there is something for it. A flight is a legacy
- * request that is being answered: another request of its session may cancel it, or bring the answer to a question that
- * its handler asked the client. Both live on their thread's stack between _begin and _end; the hub only points at them.
- * Messages to a listener are queued up to HUB_QUEUE_MAX: a client that does not take more is cut off.
+ * A listener is a thread that holds a stream open and sleeps until there is something for it. An in-flight request is a
+ * legacy request that is being answered: another request of its session may cancel it, or bring the answer to a
+ * question that its handler asked the client. Both live on their thread's stack between _begin and _end; the hub only
+ * points at them. Messages to a listener are queued up to HUB_QUEUE_MAX: a client that does not take more is cut off.
  * Thread-safe.
  */
 #pragma once
@@ -83,31 +83,31 @@ void hub_cut(struct hub *hub, const char *session);
 /* Wakes those who follow a stream. */
 void hub_follow_wake(struct hub *hub, const char *stream);
 
-struct hub_flight {
-	/* set before hub_flight_begin */
+struct hub_inflight {
+	/* set before hub_inflight_begin */
 	const char *session, *id; /* id: the request's as JSON text */
-	const char *stream;       /* its event stream, "" until there is one; changed under hub_flight_stream only */
+	const char *stream;       /* its event stream, "" until there is one; changed under hub_inflight_stream only */
 	/* the hub's */
-	struct hub_flight *next;
+	struct hub_inflight *next;
 	int wake_fd; /* readable: cancelled, or answered, or the server stops */
 	bool cancelled, stopping;
 	const char *question; /* id of a request that we sent and wait for; NULL: none */
 	char *answer;
 };
-int hub_flight_begin(struct hub *hub, struct hub_flight *flight, struct err *err);
-void hub_flight_end(struct hub *hub, struct hub_flight *flight);
-void hub_flight_stream(struct hub *hub, struct hub_flight *flight, const char *stream);
+int hub_inflight_begin(struct hub *hub, struct hub_inflight *inflight, struct err *err);
+void hub_inflight_end(struct hub *hub, struct hub_inflight *inflight);
+void hub_inflight_stream(struct hub *hub, struct hub_inflight *inflight, const char *stream);
 /* notifications/cancelled; false: no such request (any more). `id` NULL: all requests of the session. */
 bool hub_cancel(struct hub *hub, const char *session, const char *id);
 /* Was it cancelled? Takes the wake-up away. */
-bool hub_cancelled(struct hub *hub, struct hub_flight *flight);
+bool hub_cancelled(struct hub *hub, struct hub_inflight *inflight);
 /* Is the request whose event stream this is still being answered here? */
 bool hub_stream_live(struct hub *hub, const char *stream);
 /* A number that no question of this process had before: for its id. */
 uint64_t hub_question_number(struct hub *hub);
 /* Waits for the answer to the question `id`, which was sent before; the JSON text of the response, the caller's.
  * ERR_CANCELLED. */
-void hub_question_begin(struct hub *hub, struct hub_flight *flight, const char *id);
-int hub_question_wait(struct hub *hub, struct hub_flight *flight, int timeout_ms, char **ret, struct err *err);
+void hub_question_begin(struct hub *hub, struct hub_inflight *inflight, const char *id);
+int hub_question_wait(struct hub *hub, struct hub_inflight *inflight, int timeout_ms, char **ret, struct err *err);
 /* A response that a client sent; false: nobody asked. */
 bool hub_answer(struct hub *hub, const char *session, const char *id, const char *text);

@@ -22,7 +22,7 @@
 #define RETRY_SECONDS 5
 #define SAMPLE_US     (60 * INT64_C(1000000))
 
-bool monitor_token(const struct exchange *exchange)
+bool monitor_token(const struct http_exchange *exchange)
 {
 	const char *token = exchange->server->config->metrics.token;
 
@@ -117,7 +117,7 @@ static void sample(struct server *server)
 	metrics_process();
 }
 
-void monitor_metrics(struct exchange *exchange, const char *method, const char *rest)
+void monitor_metrics(struct http_exchange *exchange, const char *method, const char *rest)
 {
 	const char *accept = request_param(exchange->request, "HTTP_ACCEPT");
 	const bool open_metrics = accept && strstr(accept, "application/openmetrics-text");
@@ -229,7 +229,7 @@ static void add_check(void *arg, const char *name, const struct err *err)
 	json_add(readiness->results, name, one);
 }
 
-void monitor_ready(struct exchange *exchange, const char *method, const char *rest)
+void monitor_ready(struct http_exchange *exchange, const char *method, const char *rest)
 {
 	auto_json struct json_object *body = json_object_new_object();
 	struct readiness readiness = {.ready = true};

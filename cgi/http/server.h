@@ -14,7 +14,7 @@
 #include "lib/store/record/store_token.h"
 #include "sessions.h"
 
-struct exchange;
+struct http_exchange;
 struct mcp_call;
 struct server;
 /* Tools that no table lists, because they come and go: those of other servers. */
@@ -36,7 +36,7 @@ struct server_tables {
  * requests without a token. */
 struct fixtures {
 	int (*open)(struct server *server, struct err *err);
-	int (*authenticate)(struct exchange *exchange); /* takes the place of auth_token */
+	int (*authenticate)(struct http_exchange *exchange); /* takes the place of auth_token */
 	struct server_tables tables;
 };
 /* Set before main by that link unit; NULL in the programs that are installed. */

@@ -20,7 +20,7 @@
 
 /* One request being answered. A handler sets `result` and returns 0, or calls mcp_fail. */
 struct mcp_call {
-	struct exchange *exchange;
+	struct http_exchange *exchange;
 	const struct rpc_message *message;
 	const struct tool *tool;       /* of tools/call; NULL: there is no such tool */
 	const struct session *session; /* legacy; NULL: the request names none */
@@ -33,7 +33,7 @@ struct mcp_call {
 	struct json_object *data;
 	/* for what is sent before the answer (mcp_stream.h) */
 	struct stream *stream;     /* NULL: only one answer can be sent */
-	struct hub_flight *flight; /* legacy; NULL: cannot be cancelled */
+	struct hub_inflight *inflight; /* legacy; NULL: cannot be cancelled */
 	char stream_id[ID_SIZE];   /* legacy: the stream is resumable under this name; "": it is not */
 	int64_t stream_number;     /* of the last event */
 	int64_t progress;          /* the last one sent */

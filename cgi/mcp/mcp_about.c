@@ -51,7 +51,7 @@ struct json_object *mcp_server_info(void)
 /* listChanged and subscribe are promises of notifications, which need streams, and logging is one of messages: lists of
  * tools change where they are other servers', lists of prompts are only the fixtures' to change, and so are messages in
  * the modern era, where they are deprecated. */
-struct json_object *mcp_capabilities(const struct exchange *exchange, const struct mcp_revision *revision)
+struct json_object *mcp_capabilities(const struct http_exchange *exchange, const struct mcp_revision *revision)
 {
 	struct json_object *capabilities = json_object_new_object();
 	struct json_object *tools = json_object_new_object(), *resources = json_object_new_object(),

@@ -9,4 +9,4 @@
 void mcp_add_instructions(struct server *server, struct json_object *result);
 struct json_object *mcp_server_info(void);
 /* For clients that speak this revision. */
-struct json_object *mcp_capabilities(const struct exchange *exchange, const struct mcp_revision *revision);
+struct json_object *mcp_capabilities(const struct http_exchange *exchange, const struct mcp_revision *revision);

@@ -17,12 +17,12 @@
 struct member {
 	struct mcp_request request;
 	struct json_object *refused; /* its answer, if it could not be taken */
-	struct hub_flight flight;
-	char *id; /* flight.id; NULL: it is no such call */
+	struct hub_inflight inflight;
+	char *id; /* inflight.id; NULL: it is no such call */
 };
 
 struct batch {
-	struct exchange *exchange;
+	struct http_exchange *exchange;
 	struct json_object *document;
 	struct session session;
 	struct member *members;
@@ -43,15 +43,15 @@ static void member_begin(struct member *member, struct hub *hub, const struct se
 	if (member->refused || !*session->id || !mcp_request_calls(&member->request))
 		return;
 	member->id = mcp_id_text(member->request.message.id);
-	member->flight = (struct hub_flight){.session = session->id, .id = member->id, .stream = "", .wake_fd = -1};
-	if (hub_flight_begin(hub, &member->flight, &err) == 0)
+	member->inflight = (struct hub_inflight){.session = session->id, .id = member->id, .stream = "", .wake_fd = -1};
+	if (hub_inflight_begin(hub, &member->inflight, &err) == 0)
 		return;
 	free(steal(&member->id));
 	member_refuse(member, RPC_INTERNAL, err.text);
 }
 
 /* The answer to a request; NULL: it was cancelled. */
-static struct json_object *member_answer(struct member *member, struct exchange *exchange,
+static struct json_object *member_answer(struct member *member, struct http_exchange *exchange,
 					 const struct session *session)
 {
 	struct mcp_call call = {.exchange = exchange,
@@ -59,7 +59,7 @@ static struct json_object *member_answer(struct member *member, struct exchange 
 				.tool = member->request.tool,
 				.session = *session->id ? session : NULL,
 				.revision = mcp_revision_of(session->protocol),
-				.flight = member->id ? &member->flight : NULL,
+				.inflight = member->id ? &member->inflight : NULL,
 				.hangup_fd = -1};
 
 	legacy_handle(&call, member->request.method);
@@ -74,7 +74,7 @@ static struct json_object *member_answer(struct member *member, struct exchange 
 static void member_end(struct member *member, struct hub *hub)
 {
 	if (member->id)
-		hub_flight_end(hub, &member->flight);
+		hub_inflight_end(hub, &member->inflight);
 	free(member->id);
 }
 
@@ -106,7 +106,7 @@ static struct json_object *work_off(struct batch *batch)
 /* Reads the members and holds them against what the token may do; false: the reply says why not. */
 static bool admit(struct batch *batch)
 {
-	struct exchange *exchange = batch->exchange;
+	struct http_exchange *exchange = batch->exchange;
 	struct access_refusal refusal;
 	struct json_object *id = NULL;
 	bool admitted = access_rate_batch(exchange, batch->count, &refusal);
@@ -166,7 +166,7 @@ static bool any_modern(struct json_object *document)
 	return false;
 }
 
-void mcp_batch(struct exchange *exchange, struct json_object *document, const char *version)
+void mcp_batch(struct http_exchange *exchange, struct json_object *document, const char *version)
 {
 	size_t count = json_object_array_length(document);
 	auto_free struct member *members = xcalloc(MIN(count, MCP_BATCH_MAX) + 1, sizeof(*members));

@@ -7,4 +7,4 @@
 
 #define MCP_BATCH_MAX 100 /* messages */
 
-void mcp_batch(struct exchange *exchange, struct json_object *batch, const char *version);
+void mcp_batch(struct http_exchange *exchange, struct json_object *batch, const char *version);

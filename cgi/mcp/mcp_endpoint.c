@@ -20,8 +20,8 @@
 
 #define VERSION_HEADER_MAX 64
 
-static void route_message(struct exchange *exchange, const struct mcp_request *request, struct json_object *document,
-			  const char *version)
+static void route_message(struct http_exchange *exchange, const struct mcp_request *request,
+			  struct json_object *document, const char *version)
 {
 	const struct rpc_message *message = &request->message;
 
@@ -68,7 +68,7 @@ static bool accepts(const char *accept)
 }
 
 /* Reads the body within limits.body_mb; what is known to be too large is refused unread. */
-static int read_body(struct exchange *exchange, struct buf *body)
+static int read_body(struct http_exchange *exchange, struct buf *body)
 {
 	const char *length = request_param(exchange->request, "CONTENT_LENGTH");
 	int64_t megabytes = exchange->server->config->limits.body_mb;
@@ -94,7 +94,7 @@ static int read_body(struct exchange *exchange, struct buf *body)
 	return -ERR_LIMIT;
 }
 
-bool mcp_read_document(struct exchange *exchange, struct json_object **ret)
+bool mcp_read_document(struct http_exchange *exchange, struct json_object **ret)
 {
 	struct reply *reply = exchange->reply;
 	struct err err = ERR_INIT;
@@ -127,7 +127,7 @@ bool mcp_read_document(struct exchange *exchange, struct json_object **ret)
 	return true;
 }
 
-static void post(struct exchange *exchange, const char *version)
+static void post(struct http_exchange *exchange, const char *version)
 {
 	auto_json struct json_object *document = NULL;
 	struct mcp_request request;
@@ -151,7 +151,7 @@ static void post(struct exchange *exchange, const char *version)
 }
 
 /* /mcp?results=WORD: some clients hand _meta on to the model, and an address is what every client lets its user set. */
-static bool take_results(struct exchange *exchange)
+static bool take_results(struct http_exchange *exchange)
 {
 	auto_free char *results = files_place_query(exchange->request, "results");
 
@@ -163,7 +163,7 @@ static bool take_results(struct exchange *exchange)
 	return true;
 }
 
-void mcp_handle(struct exchange *exchange, const char *method, const char *rest)
+void mcp_handle(struct http_exchange *exchange, const char *method, const char *rest)
 {
 	char buffer[VERSION_HEADER_MAX];
 	const char *raw = request_param(exchange->request, "HTTP_MCP_PROTOCOL_VERSION");

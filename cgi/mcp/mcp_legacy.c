@@ -148,13 +148,13 @@ char *mcp_id_text(struct json_object *id)
 	return buf_steal(&text, NULL);
 }
 
-void legacy_request(struct exchange *exchange, const struct mcp_request *request, const struct session *session,
+void legacy_request(struct http_exchange *exchange, const struct mcp_request *request, const struct session *session,
 		    struct stream *stream)
 {
 	const struct rpc_message *message = &request->message;
 	struct hub *hub = exchange->server->hub;
 	auto_free char *id = mcp_id_text(message->id);
-	struct hub_flight flight = {.session = session->id, .id = id, .stream = "", .wake_fd = -1};
+	struct hub_inflight inflight = {.session = session->id, .id = id, .stream = "", .wake_fd = -1};
 	struct mcp_call call = {.exchange = exchange,
 				.message = message,
 				.tool = request->tool,
@@ -166,20 +166,20 @@ void legacy_request(struct exchange *exchange, const struct mcp_request *request
 
 	/* Without a session nobody can name it: ids of different clients are the same. */
 	if (call.session && request->method && request->method->cancellable) {
-		if (hub_flight_begin(hub, &flight, &err) < 0) {
+		if (hub_inflight_begin(hub, &inflight, &err) < 0) {
 			mcp_reply_error(exchange->reply, 503, message->id, RPC_INTERNAL, err.text);
 			return;
 		}
-		call.flight = &flight;
+		call.inflight = &inflight;
 	}
 	legacy_handle(&call, request->method);
 	mcp_finish(&call, call.code && call.status ? call.status : 200);
-	if (call.flight)
-		hub_flight_end(hub, &flight);
+	if (call.inflight)
+		hub_inflight_end(hub, &inflight);
 }
 
 /* A notification or a response; nothing comes of one that nobody waits for. */
-void legacy_note(struct exchange *exchange, const struct rpc_message *message, const struct session *session,
+void legacy_note(struct http_exchange *exchange, const struct rpc_message *message, const struct session *session,
 		 struct json_object *document)
 {
 	struct hub *hub = exchange->server->hub;
@@ -201,7 +201,7 @@ void legacy_note(struct exchange *exchange, const struct rpc_message *message, c
 }
 
 /* MCP-Protocol-Version, if it is there, names a revision; false: the reply says which there are. */
-static bool known_version(struct exchange *exchange, struct json_object *id, const char *version)
+static bool known_version(struct http_exchange *exchange, struct json_object *id, const char *version)
 {
 	const struct mcp_revision *revision = mcp_revision_find(version);
 	char names[MCP_REVISIONS_TEXT], text[256];
@@ -215,7 +215,7 @@ static bool known_version(struct exchange *exchange, struct json_object *id, con
 	return false;
 }
 
-bool legacy_session(struct exchange *exchange, struct json_object *id, const char *version, struct session *ret)
+bool legacy_session(struct http_exchange *exchange, struct json_object *id, const char *version, struct session *ret)
 {
 	char buffer[SESSION_HEADER_MAX];
 	const char *raw = request_param(exchange->request, "HTTP_MCP_SESSION_ID");
@@ -244,7 +244,8 @@ bool legacy_session(struct exchange *exchange, struct json_object *id, const cha
 	return known_version(exchange, id, version);
 }
 
-bool legacy_session_or_none(struct exchange *exchange, struct json_object *id, const char *version, struct session *ret)
+bool legacy_session_or_none(struct http_exchange *exchange, struct json_object *id, const char *version,
+			    struct session *ret)
 {
 	const char *raw = request_param(exchange->request, "HTTP_MCP_SESSION_ID");
 
@@ -258,7 +259,7 @@ bool legacy_session_or_none(struct exchange *exchange, struct json_object *id, c
 	return true;
 }
 
-void legacy_message(struct exchange *exchange, const struct mcp_request *request, struct json_object *document,
+void legacy_message(struct http_exchange *exchange, const struct mcp_request *request, struct json_object *document,
 		    const char *version)
 {
 	const struct rpc_message *message = &request->message;
@@ -286,7 +287,7 @@ void legacy_message(struct exchange *exchange, const struct mcp_request *request
 	legacy_request(exchange, request, &session, stream_possible(&stream) ? &stream : NULL);
 }
 
-void legacy_delete(struct exchange *exchange)
+void legacy_delete(struct http_exchange *exchange)
 {
 	struct session session;
 	struct err err = ERR_INIT;

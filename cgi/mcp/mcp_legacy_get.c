@@ -17,7 +17,7 @@
 #include "mcp_legacy.h"
 #include "mcp_stream.h"
 
-static void refuse_listener(struct exchange *exchange, const struct err *err)
+static void refuse_listener(struct http_exchange *exchange, const struct err *err)
 {
 	int status = err->code == ERR_CONFLICT ? 409 : err->code == ERR_BUSY ? 429 : 503;
 
@@ -71,7 +71,7 @@ static int follow(void *arg, const char *uri)
 	return 0;
 }
 
-int legacy_listen(struct exchange *exchange, struct hub_listener *listener, struct err *err)
+int legacy_listen(struct http_exchange *exchange, struct hub_listener *listener, struct err *err)
 {
 	struct server *server = exchange->server;
 	struct following following = {server->hub, listener->session};
@@ -92,7 +92,7 @@ int legacy_listen(struct exchange *exchange, struct hub_listener *listener, stru
 	return result;
 }
 
-void legacy_follow(struct exchange *exchange, const struct session *session, struct hub_listener *listener,
+void legacy_follow(struct http_exchange *exchange, const struct session *session, struct hub_listener *listener,
 		   struct stream *stream)
 {
 	struct hub *hub = exchange->server->hub;
@@ -114,7 +114,7 @@ void legacy_follow(struct exchange *exchange, const struct session *session, str
 	hub_leave(hub, listener);
 }
 
-static void own_stream(struct exchange *exchange, const struct session *session, struct stream *stream)
+static void own_stream(struct http_exchange *exchange, const struct session *session, struct stream *stream)
 {
 	struct hub_listener listener = {.session = session->id};
 	struct err err = ERR_INIT;
@@ -164,7 +164,7 @@ static void send_interrupted(struct resend *resend, const struct session *sessio
 	stream_event(resend->stream, NULL, NULL, text);
 }
 
-static void take_up(struct exchange *exchange, const struct session *session, const char *stream_id,
+static void take_up(struct http_exchange *exchange, const struct session *session, const char *stream_id,
 		    struct resend *resend)
 {
 	struct hub *hub = exchange->server->hub;
@@ -207,7 +207,7 @@ static void take_up(struct exchange *exchange, const struct session *session, co
 	hub_leave(hub, &listener);
 }
 
-void legacy_get(struct exchange *exchange, const char *version)
+void legacy_get(struct http_exchange *exchange, const char *version)
 {
 	const char *accept = request_param(exchange->request, "HTTP_ACCEPT");
 	const char *last = request_param(exchange->request, "HTTP_LAST_EVENT_ID");

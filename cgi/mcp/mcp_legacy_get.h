@@ -7,9 +7,9 @@
 #include "cgi/http/hub.h"
 #include "mcp.h"
 
-void legacy_get(struct exchange *exchange, const char *version);
+void legacy_get(struct http_exchange *exchange, const char *version);
 /* hub_listen for the session's own stream (listener->session), with what the session subscribed to. */
-int legacy_listen(struct exchange *exchange, struct hub_listener *listener, struct err *err);
+int legacy_listen(struct http_exchange *exchange, struct hub_listener *listener, struct err *err);
 /* Sends the session's client what its listener hears, until it leaves or the server stops; ends with hub_leave. */
-void legacy_follow(struct exchange *exchange, const struct session *session, struct hub_listener *listener,
+void legacy_follow(struct http_exchange *exchange, const struct session *session, struct hub_listener *listener,
 		   struct stream *stream);

@@ -106,7 +106,7 @@ static int decode_header(const char *value, struct buf *ret, struct err *err)
 }
 
 /* Step e; true: the header is as it must be. */
-static bool name_matches(struct exchange *exchange, const struct mcp_request *request, struct err *err)
+static bool name_matches(struct http_exchange *exchange, const struct mcp_request *request, struct err *err)
 {
 	const char *member = request->method ? request->method->header : NULL;
 	auto_free char *buffer = xmalloc(HEADER_MAX);
@@ -184,7 +184,7 @@ static void unsupported(struct reply *reply, struct json_object *id, const char 
 }
 
 /* Steps a to e; true: go on, in this revision. */
-static bool ladder(struct exchange *exchange, const struct mcp_request *request, const char *version,
+static bool ladder(struct http_exchange *exchange, const struct mcp_request *request, const char *version,
 		   const struct mcp_revision **ret)
 {
 	const struct rpc_message *message = &request->message;
@@ -246,7 +246,7 @@ static void complete(const struct mcp_method *method, struct json_object *result
 }
 
 /* Step g: header copies of arguments; true: they are as they must be. */
-static bool headers_match(struct exchange *exchange, const struct mcp_request *request, struct err *err)
+static bool headers_match(struct http_exchange *exchange, const struct mcp_request *request, struct err *err)
 {
 	struct json_object *arguments = json_get(request->message.params, "arguments", json_type_object);
 	const struct tool *tool = request->tool;
@@ -258,7 +258,7 @@ static bool headers_match(struct exchange *exchange, const struct mcp_request *r
 	return true;
 }
 
-void modern_message(struct exchange *exchange, const struct mcp_request *request, const char *version)
+void modern_message(struct http_exchange *exchange, const struct mcp_request *request, const char *version)
 {
 	const struct rpc_message *message = &request->message;
 	const struct mcp_method *method = request->method;

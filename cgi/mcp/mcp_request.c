@@ -29,7 +29,7 @@ static bool is_modern(const struct mcp_request *request, const char *version)
 	return request->named || mcp_revision_claims_modern(version);
 }
 
-static void look_up(const struct exchange *exchange, struct mcp_request *request)
+static void look_up(const struct http_exchange *exchange, struct mcp_request *request)
 {
 	const struct rpc_message *message = &request->message;
 	const char *name = json_get_string(message->params, "name");
@@ -41,7 +41,7 @@ static void look_up(const struct exchange *exchange, struct mcp_request *request
 		request->tool = tool_find(exchange->server, name);
 }
 
-void mcp_request_note(const struct exchange *exchange, const struct mcp_request *request)
+void mcp_request_note(const struct http_exchange *exchange, const struct mcp_request *request)
 {
 	const char *name = "(response)";
 
@@ -52,7 +52,7 @@ void mcp_request_note(const struct exchange *exchange, const struct mcp_request 
 	snprintf(exchange->reply->method, sizeof(exchange->reply->method), "%s", name);
 }
 
-int mcp_request_read(const struct exchange *exchange, struct json_object *document, const char *version,
+int mcp_request_read(const struct http_exchange *exchange, struct json_object *document, const char *version,
 		     struct mcp_request *ret, struct err *err)
 {
 	*ret = (struct mcp_request){0};
@@ -66,7 +66,7 @@ int mcp_request_read(const struct exchange *exchange, struct json_object *docume
 	return 0;
 }
 
-int mcp_request_read_legacy(const struct exchange *exchange, struct json_object *document, struct mcp_request *ret,
+int mcp_request_read_legacy(const struct http_exchange *exchange, struct json_object *document, struct mcp_request *ret,
 			    struct err *err)
 {
 	*ret = (struct mcp_request){0};
@@ -140,14 +140,15 @@ unsigned mcp_request_scope(const struct mcp_request *request)
 	}
 }
 
-bool mcp_request_allowed(const struct exchange *exchange, const struct mcp_request *request, struct access_refusal *ret)
+bool mcp_request_allowed(const struct http_exchange *exchange, const struct mcp_request *request,
+			 struct access_refusal *ret)
 {
 	const bool changes = request->tool && !request->tool->read_only;
 
 	return access_scope(exchange, mcp_request_scope(request), ret) && (!changes || access_open(exchange, ret));
 }
 
-bool mcp_request_begin(struct exchange *exchange, const struct mcp_request *request)
+bool mcp_request_begin(struct http_exchange *exchange, const struct mcp_request *request)
 {
 	struct access_refusal refusal;
 
@@ -158,7 +159,7 @@ bool mcp_request_begin(struct exchange *exchange, const struct mcp_request *requ
 	return false;
 }
 
-void mcp_request_end(struct exchange *exchange, const struct mcp_request *request)
+void mcp_request_end(struct http_exchange *exchange, const struct mcp_request *request)
 {
 	if (mcp_request_calls(request))
 		access_leave(exchange);

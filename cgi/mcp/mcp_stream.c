@@ -83,13 +83,13 @@ static void begin(struct mcp_call *call)
 
 	if (call->stream->open || call->stream_id[0])
 		return;
-	if (call->revision->resumable && call->session && call->flight && call->exchange->request->send) {
+	if (call->revision->resumable && call->session && call->inflight && call->exchange->request->send) {
 		auto_buf struct buf text = {0};
 
 		buf_init(&text, SIZE_MAX);
 		json_print(&text, call->message->id);
 		id_new(call->stream_id);
-		hub_flight_stream(call->exchange->server->hub, call->flight, call->stream_id);
+		hub_inflight_stream(call->exchange->server->hub, call->inflight, call->stream_id);
 		keep(call, text.data, false);
 	}
 	mcp_event_id(call->stream_id, 0, id);
@@ -210,9 +210,9 @@ int mcp_question_begin(struct mcp_call *call, const char *method, struct json_ob
 	json_add_string(message, "id", ret->id);
 	json_add_string(message, "method", method);
 	json_add(message, "params", params);
-	if (!call->stream || !call->flight || call->revision->modern)
+	if (!call->stream || !call->inflight || call->revision->modern)
 		return err_set(err, ERR_UNAVAILABLE, "the client cannot be asked: its reply cannot be a stream");
-	hub_question_begin(hub, call->flight, ret->quoted);
+	hub_question_begin(hub, call->inflight, ret->quoted);
 	mcp_observe(call, message);
 	send_message(call, steal(&message), false, true);
 	return 0;
@@ -223,7 +223,7 @@ int mcp_question_poll(struct mcp_call *call, const struct mcp_question *question
 {
 	auto_json struct json_object *answer = NULL;
 	auto_free char *text = NULL;
-	int result = hub_question_wait(call->exchange->server->hub, call->flight, timeout_ms, &text, err);
+	int result = hub_question_wait(call->exchange->server->hub, call->inflight, timeout_ms, &text, err);
 
 	*ret = NULL;
 	if (result < 0 || !text)
@@ -241,7 +241,7 @@ int mcp_question_poll(struct mcp_call *call, const struct mcp_question *question
 
 void mcp_question_end(struct mcp_call *call, const struct mcp_question *question, bool withdraw)
 {
-	hub_question_begin(call->exchange->server->hub, call->flight, NULL);
+	hub_question_begin(call->exchange->server->hub, call->inflight, NULL);
 	if (!withdraw)
 		return;
 	struct json_object *params = json_object_new_object();
@@ -286,7 +286,7 @@ const char *mcp_cannot_elicit(const struct mcp_call *call)
 			       : "this client cannot be asked (it has no elicitation capability)";
 	if (!call->session || !(call->session->offers & STORE_ELICITATION))
 		return "this client cannot be asked (it has no elicitation capability)";
-	return call->stream && call->flight ? NULL : "this client cannot be asked (it does not accept event streams)";
+	return call->stream && call->inflight ? NULL : "this client cannot be asked (it does not accept event streams)";
 }
 
 void mcp_finish(struct mcp_call *call, int status)

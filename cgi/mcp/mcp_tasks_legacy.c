@@ -64,12 +64,12 @@ static int wait_change(struct mcp_call *call, struct hub_listener *listener, str
 {
 	struct hub *hub = call->exchange->server->hub;
 	struct pollfd fds[] = {{.fd = listener->wake_fd, .events = POLLIN},
-			       {.fd = call->flight ? call->flight->wake_fd : -1, .events = POLLIN},
+			       {.fd = call->inflight ? call->inflight->wake_fd : -1, .events = POLLIN},
 			       {.fd = call->hangup_fd, .events = POLLRDHUP}};
 	auto_hub_message struct hub_message *message = NULL;
 
 	poll(fds, 3, call->stream ? stream_patience_ms(call->stream) : -1);
-	if (fds[2].revents || (fds[1].revents && hub_cancelled(hub, call->flight)))
+	if (fds[2].revents || (fds[1].revents && hub_cancelled(hub, call->inflight)))
 		return err_set(err, ERR_CANCELLED, "cancelled");
 	mcp_keep_alive(call);
 	if (hub_wait(hub, listener, -1, 0, &message) == HUB_GONE)

@@ -17,7 +17,7 @@
 #include "mcp_legacy.h"
 #include "mcp_request.h"
 
-static bool switched_on(struct exchange *exchange)
+static bool switched_on(struct http_exchange *exchange)
 {
 	if (exchange->server->config->gateway.http_sse && exchange->request->send)
 		return true;
@@ -35,7 +35,7 @@ static char *endpoint(const struct config *config, const char *session)
 	return xasprintf("%s/messages?sessionId=%s", path ? path : "", session);
 }
 
-void sse_stream(struct exchange *exchange, const char *method, const char *rest)
+void sse_stream(struct http_exchange *exchange, const char *method, const char *rest)
 {
 	const struct session_client client = {.protocol = mcp_revision_two_paths()->name};
 	struct hub_listener listener = {0};
@@ -83,7 +83,7 @@ static bool query_session(const struct request *request, char ret[ID_SIZE])
 	return true;
 }
 
-static void accept_message(struct exchange *exchange)
+static void accept_message(struct http_exchange *exchange)
 {
 	struct reply *reply = exchange->reply;
 	auto_buf struct buf head = {0};
@@ -97,7 +97,7 @@ static void accept_message(struct exchange *exchange)
 }
 
 /* initialize names no session of its own here: the stream is it. */
-static void initialize(struct exchange *exchange, const struct rpc_message *message)
+static void initialize(struct http_exchange *exchange, const struct rpc_message *message)
 {
 	const struct mcp_revision *revision = mcp_revision_two_paths();
 	struct mcp_call call = {.exchange = exchange, .message = message, .revision = revision, .hangup_fd = -1};
@@ -125,13 +125,13 @@ static int forward(void *arg, const char *data)
 	return -1;
 }
 
-static void work(struct exchange *exchange, const struct mcp_request *request, struct json_object *document,
+static void work(struct http_exchange *exchange, const struct mcp_request *request, struct json_object *document,
 		 const struct session *session)
 {
 	const struct rpc_message *message = &request->message;
 	struct target target = {exchange->server->hub, session->id};
 	auto_reply struct reply answer;
-	struct exchange own = *exchange;
+	struct http_exchange own = *exchange;
 	struct stream stream;
 
 	reply_init(&answer);
@@ -149,7 +149,7 @@ static void work(struct exchange *exchange, const struct mcp_request *request, s
 	memcpy(exchange->reply->outcome, answer.outcome, sizeof(answer.outcome));
 }
 
-void sse_message(struct exchange *exchange, const char *method, const char *rest)
+void sse_message(struct http_exchange *exchange, const char *method, const char *rest)
 {
 	auto_json struct json_object *document = NULL;
 	struct mcp_request request;

@@ -9,5 +9,5 @@
 
 #include "cgi/http/exchange.h"
 
-void sse_stream(struct exchange *exchange, const char *method, const char *rest);
-void sse_message(struct exchange *exchange, const char *method, const char *rest);
+void sse_stream(struct http_exchange *exchange, const char *method, const char *rest);
+void sse_message(struct http_exchange *exchange, const char *method, const char *rest);

@@ -9,7 +9,7 @@
 #include "lib/base/util.h"
 
 struct stdio_news {
-	struct exchange exchange;
+	struct http_exchange exchange;
 	struct request request;
 	struct reply reply;
 	struct stream stream;
@@ -63,7 +63,7 @@ int stdio_news_start(struct server *server, const char *session_id, int (*messag
 	struct stdio_news *news = xcalloc(1, sizeof(*news));
 
 	news->request = (struct request){.params = none, .message = message, .arg = arg, .hangup_fd = -1};
-	news->exchange = (struct exchange){
+	news->exchange = (struct http_exchange){
 		.server = server, .request = &news->request, .reply = &news->reply, .token = {.owner = STDIO_OWNER}};
 	news->ends[0] = news->ends[1] = -1;
 	reply_init(&news->reply);

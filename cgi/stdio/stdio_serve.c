@@ -180,7 +180,7 @@ static void answer(struct stdio *stdio, struct json_object *document, struct buf
 		.arg = &incoming,
 		.hangup_fd = hangup_fd,
 	};
-	struct exchange exchange = {
+	struct http_exchange exchange = {
 		.server = &stdio->server, .request = &request, .reply = &reply, .token = {.owner = STDIO_OWNER}};
 
 	reply_init(&reply);

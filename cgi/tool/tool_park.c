@@ -94,7 +94,7 @@ static bool is_over(const struct tool_run *run)
 	return job_wait_some(run->job, -1, -1, 0, NULL) == 0;
 }
 
-static void sweep(struct tool_parked *parked)
+static void expire(struct tool_parked *parked)
 {
 	const int64_t now = clock_monotonic_us();
 
@@ -174,7 +174,7 @@ int tool_park(struct tool_call *call, struct tool_run *run, struct err *err)
 	auto_buf struct buf state = {0};
 
 	pthread_mutex_lock(&parked->lock);
-	sweep(parked);
+	expire(parked);
 	int result = enlist(parked, run, call->token->owner, err);
 
 	if (result == 0)
@@ -227,7 +227,7 @@ int tool_unpark(struct tool_call *call, const char *hash, struct tool_run **ret_
 	if (result < 0)
 		return result;
 	pthread_mutex_lock(&parked->lock);
-	sweep(parked);
+	expire(parked);
 	for (run = parked->first; run && !streq(job_id(run->job), ret_id); run = run->next)
 		;
 	if (run)

@@ -90,7 +90,7 @@ static void tell(struct watch *watch)
 
 static bool cancelled(struct mcp_call *mcp)
 {
-	return mcp->flight && hub_cancelled(mcp->exchange->server->hub, mcp->flight);
+	return mcp->inflight && hub_cancelled(mcp->exchange->server->hub, mcp->inflight);
 }
 
 /* -------- questions to the user ----------------------------------------------------------------------- */
@@ -158,8 +158,8 @@ static int ask(struct watch *watch, struct tool_run *run, struct tool_call *call
 	return 0;
 }
 
-/* Readable when there may be an answer, a cancel or a question; -1: nothing but the flight is watched. */
-static int watch_all(struct watch *watch, int flight_fd)
+/* Readable when there may be an answer, a cancel or a question; -1: nothing but the in-flight request is watched. */
+static int watch_all(struct watch *watch, int inflight_fd)
 {
 	struct epoll_event event = {.events = EPOLLIN};
 	struct err err = ERR_INIT;
@@ -169,8 +169,8 @@ static int watch_all(struct watch *watch, int flight_fd)
 		err_errno(&err, "cannot make an epoll descriptor");
 	if (both >= 0 && bridge_questions_listen(watch->questions, &watch->listener, &err) == 0) {
 		epoll_ctl(both, EPOLL_CTL_ADD, watch->listener.fd, &event);
-		if (flight_fd >= 0)
-			epoll_ctl(both, EPOLL_CTL_ADD, flight_fd, &event);
+		if (inflight_fd >= 0)
+			epoll_ctl(both, EPOLL_CTL_ADD, inflight_fd, &event);
 		return both;
 	}
 	bridge_questions_refuse(watch->questions, err.text);
@@ -201,14 +201,14 @@ int tool_wait(struct tool_call *call, struct tool_run *run, const struct job_res
 			      .job = run->job,
 			      .progress = run->progress,
 			      .questions = call->mcp ? run->questions : NULL};
-	int flight_fd = call->mcp && call->mcp->flight ? call->mcp->flight->wake_fd : -1;
-	auto_close int both = watch.questions ? watch_all(&watch, flight_fd) : -1;
+	int inflight_fd = call->mcp && call->mcp->inflight ? call->mcp->inflight->wake_fd : -1;
+	auto_close int both = watch.questions ? watch_all(&watch, inflight_fd) : -1;
 	struct err own = ERR_INIT;
 
 	/* Over HTTP a client that left may have lost its connection: with a key, its repeated call gets this result. */
 	if (job_keyed(run->job) && call->mcp && !call->mcp->exchange->request->message)
 		call->hangup_fd = -1;
-	int result = wait_and_ask(call, run, &watch, both >= 0 ? both : flight_fd, &own);
+	int result = wait_and_ask(call, run, &watch, both >= 0 ? both : inflight_fd, &own);
 
 	if (watch.asked)
 		mcp_question_end(call->mcp, &watch.question, true);

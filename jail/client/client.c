@@ -56,12 +56,12 @@ int jail_client_connect(const char *socket_path, struct jail_client **ret, struc
 }
 
 /* The two ends of a connection to a private jailer. */
-struct connection {
+struct client_connection {
 	int ours, theirs;
 	char theirs_text[16];
 };
 
-static int connections_open(struct connection *connections, size_t count, struct err *err)
+static int connections_open(struct client_connection *connections, size_t count, struct err *err)
 {
 	for (size_t i = 0; i < count; i++) {
 		int pair[2];
@@ -77,7 +77,8 @@ static int connections_open(struct connection *connections, size_t count, struct
 	return 0;
 }
 
-static int start(const char **argv, const struct connection *connections, size_t count, pid_t *ret, struct err *err)
+static int start(const char **argv, const struct client_connection *connections, size_t count, pid_t *ret,
+		 struct err *err)
 {
 	posix_spawn_file_actions_t actions;
 	posix_spawnattr_t attributes;
@@ -102,13 +103,13 @@ static int start(const char **argv, const struct connection *connections, size_t
 static int spawn(const char *jailer_program, const char *config_path, bool all, struct jail_client **ret, size_t count,
 		 struct err *err)
 {
-	struct connection connections[JAIL_SHARED_MAX];
+	struct client_connection connections[JAIL_SHARED_MAX];
 	const char *argv[5 + 2 * JAIL_SHARED_MAX] = {jailer_program};
 	size_t n_argv = 1;
 	pid_t pid;
 
 	for (size_t i = 0; i < count; i++) {
-		connections[i] = (struct connection){.ours = -1, .theirs = -1};
+		connections[i] = (struct client_connection){.ours = -1, .theirs = -1};
 		argv[n_argv++] = "--fd";
 		argv[n_argv++] = connections[i].theirs_text;
 	}

@@ -106,7 +106,7 @@ struct jail_program {
 	/* Deterministic: the clock of the day begins then, and goes on by what the program waits for; random bytes are
 	 * a fixed sequence, addresses and the hash seed are fixed, there is one processor, directories are read in the
 	 * order of their names, the time zone is UTC. For programs that use the host's libc dynamically
-	 * (jail/steady); of others, for addresses and processors. 0: not. Of a live sandbox's runs all or
+	 * (jail/guest/shim); of others, for addresses and processors. 0: not. Of a live sandbox's runs all or
 	 * none; its clock is the first one's. */
 	int64_t clock_us;
 };

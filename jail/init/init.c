@@ -27,15 +27,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "fence.h"
 #include "jail/client/wire_fd.h"
 #include "jail/sys.h"
+#include "landlock.h"
 #include "lib/base/util.h"
 
 #define SIGNALS   65
 #define OOM_FIRST "1000" /* the guest goes first when memory is out */
 
-struct order {
+struct received_order {
 	struct init_order head;
 	const char **strings; /* ended by NULL */
 	size_t n_strings;
@@ -71,7 +71,7 @@ static void report_denied(int number)
 }
 
 /* The next order; the end of the connection is the end of init, and with it of everything in the namespace. */
-static void receive(struct order *order)
+static void receive(struct received_order *order)
 {
 	size_t size = sizeof(order->head) + INIT_TAIL_MAX;
 	struct wire_fds fds = {.fds = order->fds, .room = INIT_FDS_MAX};
@@ -91,21 +91,21 @@ static void receive(struct order *order)
 		order->strings[order->n_strings++] = p;
 }
 
-static void close_fds(struct order *order)
+static void close_fds(struct received_order *order)
 {
 	for (size_t i = 0; i < order->n_fds; i++)
 		close(order->fds[i]);
 	order->n_fds = 0;
 }
 
-static void forget(struct order *order)
+static void forget(struct received_order *order)
 {
 	close_fds(order);
 	explicit_bzero(order->buffer, order->length); /* the rest has never been touched, and is not there */
 	free(order->strings);
 }
 
-static int put_or_remove(const struct order *order, int root, uint32_t i)
+static int put_or_remove(const struct received_order *order, int root, uint32_t i)
 {
 	const char *name = order->strings[i];
 
@@ -114,7 +114,7 @@ static int put_or_remove(const struct order *order, int root, uint32_t i)
 	return init_put_file(root, name, order->head.files[i].mode, order->head.files[i].mtime_us, order->fds[i]);
 }
 
-static void fill(const struct order *order)
+static void fill(const struct received_order *order)
 {
 	auto_close int root = open(order->head.code ? JAIL_CODE : "/data", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	struct init_report answer = {.kind = INIT_FILLED};
@@ -126,7 +126,7 @@ static void fill(const struct order *order)
 }
 
 /* Programs can do without, so whatever goes wrong is no failure; what is there already is somebody's. */
-static void put_cache(const struct order *order)
+static void put_cache(const struct received_order *order)
 {
 	auto_close int root = open("/tmp", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	struct stat st;
@@ -152,12 +152,12 @@ static int load_filter(const struct seccomp_filter *filter, int to_init)
 
 /* What a payload is started with. */
 struct start {
-	const struct order *order;
+	const struct received_order *order;
 	const struct seccomp_filter *filter;
 	int fds[INIT_TALK_FD + 1]; /* the last one for a driver; -1 */
 	int to_init;               /* takes the listener */
-	int door;                  /* to what can be frozen, or -1 */
-	int fence;                 /* or -1 */
+	int group_fd;              /* to what can be frozen, or -1 */
+	int landlock_fd;           /* or -1 */
 };
 
 /* The step that failed, and errno; NULL: none did. */
@@ -168,13 +168,13 @@ static const char *begin_session(const struct init_order *head)
 	sigemptyset(&none);
 	if (setsid() < 0 || sigprocmask(SIG_SETMASK, &none, NULL))
 		return "session";
-	return head->steady && init_be_steady() ? "fixed addresses, one processor" : NULL;
+	return head->deterministic && init_be_deterministic() ? "fixed addresses, one processor" : NULL;
 }
 
 /* In the vfork child: nothing here allocates. Returns only when a step failed: its name, and errno. */
 static const char *become_payload(const struct start *start)
 {
-	const struct order *order = start->order;
+	const struct received_order *order = start->order;
 	const char *failed = begin_session(&order->head);
 	char **argv, **envp;
 
@@ -183,7 +183,7 @@ static const char *become_payload(const struct start *start)
 	memcpy(&envp, &(const char **){order->strings + 1 + order->head.n_args + 1}, sizeof(envp));
 	if (failed)
 		return failed;
-	if (start->door >= 0 && write(start->door, "0", 1) != 1)
+	if (start->group_fd >= 0 && write(start->group_fd, "0", 1) != 1)
 		return "enter the cgroup to freeze";
 	unsigned kept = start->fds[INIT_TALK_FD] < 0 ? INIT_TALK_FD : INIT_TALK_FD + 1;
 	for (unsigned fd = 0; fd < kept; fd++)
@@ -193,7 +193,7 @@ static const char *become_payload(const struct start *start)
 		return "standard descriptors";
 	if (chdir(order->head.cwd[0] ? order->head.cwd : "/data"))
 		return INIT_STEP_CWD;
-	if (start->fence >= 0 && fence_enter(start->fence))
+	if (start->landlock_fd >= 0 && landlock_enter(start->landlock_fd))
 		return "Landlock";
 	if (load_filter(start->filter, start->to_init))
 		return "seccomp filter";
@@ -219,7 +219,7 @@ static long clear_namespace(void)
 	return peak;
 }
 
-static int write_source(struct order *order)
+static int write_source(struct received_order *order)
 {
 	if (!order->head.has_code)
 		return 0;
@@ -228,7 +228,7 @@ static int write_source(struct order *order)
 }
 
 /* What must be there when it starts. NULL, or the step that failed, and errno. */
-static const char *prepare_program(struct order *order)
+static const char *prepare_program(struct received_order *order)
 {
 	if (write_source(order))
 		return "write the source";
@@ -253,7 +253,7 @@ static int input_for_guest(int from)
 
 /* argv and envp are in one array of strings: a NULL goes between them, and one behind. Returns what comes behind
  * that, for a driver. */
-static const char *separate(struct order *order)
+static const char *separate(struct received_order *order)
 {
 	size_t begin = 1 + order->head.n_args, end = begin + order->head.n_env;
 	const char *more = order->n_strings > end ? order->strings[end] : order->buffer + order->length;
@@ -316,7 +316,7 @@ static void account(struct init_report *ended, const struct rusage *before)
 }
 
 /* 0, or -1 with the step that failed and errno. */
-static int start_program(const struct order *order, const struct seccomp_filter *filter, int fence,
+static int start_program(const struct received_order *order, const struct seccomp_filter *filter, int landlock_fd,
 			 struct init_program *ret, const char **ret_failed)
 {
 	const struct init_order *head = &order->head;
@@ -347,8 +347,8 @@ static int start_program(const struct order *order, const struct seccomp_filter 
 		.filter = filter,
 		.fds = {input, order->fds[next], order->fds[next + 1], drivers},
 		.to_init = to_init,
-		.door = head->live ? order->fds[next + 2] : -1,
-		.fence = fence,
+		.group_fd = head->live ? order->fds[next + 2] : -1,
+		.landlock_fd = landlock_fd,
 	};
 	*ret_failed = "OOM score";
 	/* The score is inherited by the program; ours goes back. */
@@ -369,7 +369,8 @@ static int start_program(const struct order *order, const struct seccomp_filter 
 
 /* What a program leaves is killed before its end is reported; not so in a live jail, where it is frozen from outside.
  */
-static void run(struct order *order, const struct seccomp_filter *filter, int fence, struct init_program *driver)
+static void run(struct received_order *order, const struct seccomp_filter *filter, int landlock_fd,
+		struct init_program *driver)
 {
 	struct init_program alone = INIT_PROGRAM_NONE, *program = order->head.driven ? driver : &alone;
 	struct init_report ended = {.kind = INIT_ENDED};
@@ -384,7 +385,7 @@ static void run(struct order *order, const struct seccomp_filter *filter, int fe
 	const char *more = separate(order);
 	getrusage(RUSAGE_CHILDREN, &before);
 	ended.started_us = clock_monotonic_us();
-	int result = program->pid < 0 ? start_program(order, filter, fence, program, &failed) : 0;
+	int result = program->pid < 0 ? start_program(order, filter, landlock_fd, program, &failed) : 0;
 	if (result == 0 && order->head.driven) {
 		failed = "standard input";
 		result = init_drive(program, more, (size_t)(order->buffer + order->length - more),
@@ -428,19 +429,19 @@ static void forget_jailer(const struct init_setup *setup)
 	prctl(PR_SET_NAME, "init", 0, 0, 0);
 }
 
-static const char *make_live_fence(const struct init_setup *setup, int *fence)
+static const char *make_live_landlock(const struct init_setup *setup, int *landlock_fd)
 {
-	if (*fence >= 0)
-		close(steal_fd(fence));
-	return init_make_fence(setup, true, fence);
+	if (*landlock_fd >= 0)
+		close(steal_fd(landlock_fd));
+	return init_make_landlock(setup, true, landlock_fd);
 }
 
 _Noreturn void init_main(struct init_setup *setup)
 {
 	struct init_report ready = {.kind = INIT_READY};
-	struct order order = {.buffer = NULL};
+	struct received_order order = {.buffer = NULL};
 	struct init_program driver = INIT_PROGRAM_NONE; /* of a live jail: it stays from run to run */
-	int fence = -1;
+	int landlock_fd = -1;
 	bool live = false;
 
 	forget_jailer(setup);
@@ -448,7 +449,7 @@ _Noreturn void init_main(struct init_setup *setup)
 	if (!failed)
 		failed = watch_children();
 	if (!failed)
-		failed = init_make_fence(setup, false, &fence);
+		failed = init_make_landlock(setup, false, &landlock_fd);
 	if (failed) {
 		struct init_report broken = {.kind = INIT_FAILED, .error = errno};
 
@@ -466,11 +467,11 @@ _Noreturn void init_main(struct init_setup *setup)
 			fill(&order);
 		else if (order.head.verb == INIT_CACHE)
 			put_cache(&order);
-		else if (order.head.live && !live && (failed = make_live_fence(setup, &fence)))
+		else if (order.head.live && !live && (failed = make_live_landlock(setup, &landlock_fd)))
 			report_failure(failed, errno);
 		else if (order.head.verb == INIT_RUN) {
 			live = order.head.live;
-			run(&order, &setup->filters[order.head.family], fence, &driver);
+			run(&order, &setup->filters[order.head.family], landlock_fd, &driver);
 		}
 		forget(&order);
 	}

@@ -34,13 +34,13 @@
 struct init_setup {
 	int control;                   /* its end of the socket pair */
 	int data_mount, code_mount;    /* detached tmpfs mounts */
-	int group_doors[CGROUP_TREES]; /* cgroup_doors */
+	int group_fds[CGROUP_TREES];   /* cgroup_fds */
 	size_t n_group_doors;
 	int64_t tmp_bytes;
 	const struct root_mount *root;
 	const struct bind_strings *folders, *binds; /* upstream.binds; which of them are shown, NULL: all */
 	int layers; /* the slot whose set of layers.h is the jail's; -1: it makes its own */
-	int fence_abi;
+	int landlock_abi;
 	bool network;                         /* the hosts of network.allow in /etc/hosts */
 	bool small_buffers;                   /* of TCP: the cgroup does not count all of them */
 	bool keep_groups;                     /* the kernel forbids setgroups (single-id) */
@@ -77,14 +77,15 @@ struct init_order {
 	 * variables; descriptors are [code] [stdin] stdout stderr */
 	uint32_t n_args, n_env;
 	bool has_code, has_stdin;
-	/* In a live jail: nothing is killed at the end, and one more descriptor: the door of what can be frozen. */
+	/* In a live jail: nothing is killed at the end, and one more descriptor: the cgroup descriptor of what can be
+	 * frozen. */
 	bool live;
 	bool has_tools; /* the last descriptor: a socket that is to listen at JAIL_SOCKET (init_listen) */
 	/* Arguments and environment are those of the driver that keeps the interpreter's state; what follows them
 	 * is for the driver.
 	 */
 	bool driven;
-	bool steady; /* init_be_steady */
+	bool deterministic;          /* init_be_deterministic */
 	char cwd[JAIL_NAME_MAX + 1]; /* where the program starts; "": /data */
 	enum seccomp_family family; /* of the program */
 	struct init_limits limits;
@@ -120,7 +121,7 @@ _Noreturn void init_main(struct init_setup *setup);
 /* init_limits.c, in the child: -1 and errno. */
 int init_apply_limits(const struct init_limits *limits);
 /* No address is random any more, and one processor is all there is; also in the child. */
-int init_be_steady(void);
+int init_be_deterministic(void);
 /* init_fill.c: puts one file below directory `root`. 0 or -1 and errno. */
 int init_put_file(int root, const char *name, uint32_t mode, int64_t mtime_us, int from_fd);
 int init_remove_file(int root, const char *name); /* one that is not there, or no file any more, is no error */
@@ -168,4 +169,4 @@ const char *init_setup_jail(struct init_setup *setup);
 /* Descriptors of init that stay open. */
 enum { INIT_CONTROL_FD = 3, INIT_OOM_FD, INIT_LOCKS_FD, INIT_FIRST_FREE_FD, INIT_CHILD_FD = INIT_FIRST_FREE_FD };
 /* Landlock's rules for programs, made when the jail is set up; -1: this kernel has none. */
-const char *init_make_fence(const struct init_setup *setup, bool live, int *ret_fd);
+const char *init_make_landlock(const struct init_setup *setup, bool live, int *ret_fd);

@@ -61,7 +61,7 @@ int init_apply_limits(const struct init_limits *limits)
 	return 0;
 }
 
-int init_be_steady(void)
+int init_be_deterministic(void)
 {
 	int before = personality(0xffffffff), processor = sched_getcpu();
 	cpu_set_t one;

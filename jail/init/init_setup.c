@@ -3,14 +3,12 @@
  *
  * The child begins as a copy of the jailer in new namespaces, with an id that its user namespace does not map yet and
  * with all capabilities over that namespace. What forces the order:
- *   cgroup first     v1 demands that the one who is moved still has the id of the jailer, who opened the door
- *   ids next         files that it makes must belong to the guest; setresuid keeps the capabilities because inner 0 is
- *                    not mapped
- *   cgroup namespace after that, so that its root is our group
- *   the root mount   is copied by one recursive bind: its mounts are locked, they can only be taken together
- *   /proc            before the old root goes: the kernel wants to see a whole /proc before it allows a new one
- *   capabilities     after the last mount, before anything of the guest's runs
- *   dumpable, death signal   after the ids, whose change resets both
+ *   cgroup first     v1 demands that the one who is moved still has the id of the jailer, who opened the cgroup
+ * descriptor ids next         files that it makes must belong to the guest; setresuid keeps the capabilities because
+ * inner 0 is not mapped cgroup namespace after that, so that its root is our group the root mount   is copied by one
+ * recursive bind: its mounts are locked, they can only be taken together /proc            before the old root goes: the
+ * kernel wants to see a whole /proc before it allows a new one capabilities     after the last mount, before anything
+ * of the guest's runs dumpable, death signal   after the ids, whose change resets both
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -28,11 +26,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "fence.h"
 #include "init.h"
 #include "jail/layers.h"
 #include "jail/root_mount.h"
 #include "jail/sys.h"
+#include "landlock.h"
 #include "lib/base/util.h"
 
 #define HOST_NAME  "jail"
@@ -42,7 +40,7 @@
 static int enter_cgroup(struct init_setup *setup)
 {
 	for (size_t i = 0; i < setup->n_group_doors; i++)
-		if (write(setup->group_doors[i], "0", 1) != 1)
+		if (write(setup->group_fds[i], "0", 1) != 1)
 			return -1;
 	return 0;
 }
@@ -276,13 +274,14 @@ static int close_rest(struct init_setup *setup)
 	return close_range(INIT_FIRST_FREE_FD, ~0U, 0);
 }
 
-/* What is shown is what the root mount bound, not what is found: what should not be there is behind the fence. */
-const char *init_make_fence(const struct init_setup *setup, bool live, int *ret_fd)
+/* What is shown is what the root mount bound, not what is found: what should not be there is behind Landlock. */
+const char *init_make_landlock(const struct init_setup *setup, bool live, int *ret_fd)
 {
 	static const char *const writable[] = {"/tmp", "/data", "/code", "/dev", NULL};
-	int abi = live ? MIN(setup->fence_abi, FENCE_ABI_UNSCOPED) : setup->fence_abi;
+	int abi = live ? MIN(setup->landlock_abi, LANDLOCK_ABI_UNSCOPED) : setup->landlock_abi;
 
-	return fence_make(abi, (const char *const *)setup->root->shown, writable, ret_fd) ? "Landlock's rules" : NULL;
+	return landlock_make(abi, (const char *const *)setup->root->shown, writable, ret_fd) ? "Landlock's rules"
+											     : NULL;
 }
 
 const char *init_setup_jail(struct init_setup *setup)

@@ -2,8 +2,8 @@
  * relay.c - the relay's processes and its jails; see relay.h. What happens to one connection: relay_connection.c,
  * relay_dial.c.
  *
- * The relay closes everything of a jail when its leash closes, and ends itself when the jailer's socket does. It
- * answers nothing: what the jailer wants to know is in the run's page. Connections are freed between events only.
+ * The relay closes everything of a jail when its liveness socket closes, and ends itself when the jailer's socket does.
+ * It answers nothing: what the jailer wants to know is in the run's page. Connections are freed between events only.
  */
 #include "relay.h"
 
@@ -142,19 +142,19 @@ static void close_all(struct wire_fds *fds)
 }
 
 /* All that the jailer has said so far. */
-static void read_leash(struct relay_jail *jail)
+static void read_liveness(struct relay_jail *jail)
 {
 	struct relay_order order;
 	int room[WIRE_FD_LIMIT];
 
 	while (!jail->gone) {
 		struct wire_fds fds = {.fds = room, .room = WIRE_FD_LIMIT};
-		ssize_t n = wire_fd_receive(jail->leash_fd, &order, sizeof(order), MSG_DONTWAIT, &fds);
+		ssize_t n = wire_fd_receive(jail->liveness_fd, &order, sizeof(order), MSG_DONTWAIT, &fds);
 
 		if (n < 0 && errno == EAGAIN)
 			return;
 		jail->gone = n != (ssize_t)sizeof(order);
-		jail->relay->untidy |= jail->gone;
+		jail->relay->garbage |= jail->gone;
 		if (!jail->gone && order.verb == RELAY_LISTEN)
 			add_listeners(jail, &order, &fds);
 		else if (!jail->gone && order.verb == RELAY_RUN && fds.count == 1)
@@ -165,10 +165,10 @@ static void read_leash(struct relay_jail *jail)
 	}
 }
 
-static void leash_ready(struct loop_watch *watch, uint32_t events)
+static void liveness_ready(struct loop_watch *watch, uint32_t events)
 {
 	(void)events;
-	read_leash(container_of(watch, struct relay_jail, leash));
+	read_liveness(container_of(watch, struct relay_jail, liveness));
 }
 
 /* The jailer speaks before it starts a program: what the program does is about what was said last. */
@@ -178,7 +178,7 @@ static void listener_ready(struct loop_watch *watch, uint32_t events)
 	struct relay_jail *jail = listener->jail;
 
 	(void)events;
-	read_leash(jail);
+	read_liveness(jail);
 	for (int i = 0; i < ACCEPT_MAX && !jail->gone && jail->page && !jail->paused; i++) {
 		int fd = accept4(listener->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
@@ -206,8 +206,8 @@ static void jail_free(struct relay_jail *jail)
 		free(jail->listeners[i]);
 	}
 	free(jail->listeners);
-	loop_remove(jail->relay->loop, &jail->leash);
-	close(jail->leash_fd);
+	loop_remove(jail->relay->loop, &jail->liveness);
+	close(jail->liveness_fd);
 	free(jail);
 }
 
@@ -226,10 +226,11 @@ static void control_ready(struct loop_watch *watch, uint32_t events)
 	if (relay->stop || fd < 0)
 		return;
 	struct relay_jail *jail = xcalloc(1, sizeof(*jail));
-	*jail = (struct relay_jail){.next = relay->jails, .relay = relay, .leash = LOOP_WATCH_INIT, .leash_fd = fd};
+	*jail = (struct relay_jail){
+		.next = relay->jails, .relay = relay, .liveness = LOOP_WATCH_INIT, .liveness_fd = fd};
 	relay->jails = jail;
-	jail->gone = loop_add(relay->loop, &jail->leash, fd, EPOLLIN, leash_ready) != 0;
-	relay->untidy |= jail->gone;
+	jail->gone = loop_add(relay->loop, &jail->liveness, fd, EPOLLIN, liveness_ready) != 0;
+	relay->garbage |= jail->gone;
 }
 
 /* -------- between events ------------------------------------------------------------------------------ */
@@ -251,7 +252,7 @@ static bool free_closed(struct relay_jail *jail)
 	return freed;
 }
 
-static void tidy(struct relay *relay)
+static void collect_garbage(struct relay *relay)
 {
 	for (struct relay_jail **link = &relay->jails, *jail; (jail = *link);) {
 		if (free_closed(jail) || jail->gone)
@@ -265,7 +266,7 @@ static void tidy(struct relay *relay)
 	}
 	for (struct relay_jail *jail = relay->jails; jail; jail = jail->next)
 		watch_listeners(jail);
-	relay->untidy = false;
+	relay->garbage = false;
 }
 
 static void end_late(struct relay *relay, int64_t now)
@@ -286,8 +287,8 @@ static void tick(struct relay *relay)
 
 	if (now >= relay->next_deadline_us)
 		end_late(relay, now);
-	if (relay->untidy)
-		tidy(relay);
+	if (relay->garbage)
+		collect_garbage(relay);
 	if (relay->waiting)
 		relay_resolvers_feed(relay);
 }
@@ -313,10 +314,10 @@ static void relay_main(const struct egress *egress, int control)
 }
 
 /* Until the relay has died (true) or the jailer has. */
-static bool watch_relay(int keeper, pid_t pid)
+static bool watch_relay(int monitor, pid_t pid)
 {
 	auto_close int pidfd = pidfd_open(pid, 0);
-	struct pollfd wait[] = {{.fd = keeper}, {.fd = pidfd, .events = POLLIN}};
+	struct pollfd wait[] = {{.fd = monitor}, {.fd = pidfd, .events = POLLIN}};
 
 	while (poll(wait, ARRAY_SIZE(wait), -1) < 0 && errno == EINTR)
 		;
@@ -326,35 +327,35 @@ static bool watch_relay(int keeper, pid_t pid)
 	return !wait[0].revents;
 }
 
-static pid_t fork_relay(const struct egress *egress, int keeper, int control)
+static pid_t fork_relay(const struct egress *egress, int monitor, int control)
 {
 	pid_t pid = fork();
 
 	if (pid != 0)
 		return pid;
 	prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-	close(keeper);
+	close(monitor);
 	relay_main(egress, control);
 	_exit(1);
 }
 
-static void keeper_main(const struct egress *egress, int keeper, int first)
+static void monitor_main(const struct egress *egress, int monitor, int first)
 {
 	int control = first;
 
 	while (control >= 0) {
-		pid_t pid = fork_relay(egress, keeper, control);
-		struct pollfd wait = {.fd = keeper};
+		pid_t pid = fork_relay(egress, monitor, control);
+		struct pollfd wait = {.fd = monitor};
 		int pair[2];
 
 		close(control);
-		if (pid < 0 || !watch_relay(keeper, pid))
+		if (pid < 0 || !watch_relay(monitor, pid))
 			return;
 		log_event(LOG_ERROR, "the relay died: starting another", NULL);
 		if (poll(&wait, 1, RESTART_MS) != 0 || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
 			return;
 		control = pair[1];
-		if (wire_fd_send(keeper, "r", 1, &pair[0], 1))
+		if (wire_fd_send(monitor, "r", 1, &pair[0], 1))
 			return;
 		close(pair[0]);
 	}
@@ -376,15 +377,15 @@ static int drop(const struct identity *identity)
 	return prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0); /* the change of ids cleared it */
 }
 
-int relay_start(const struct egress *egress, const struct identity *identity, int *ret_keeper, int *ret_relay,
+int relay_start(const struct egress *egress, const struct identity *identity, int *ret_monitor, int *ret_relay,
 		struct err *err)
 {
-	int keeper[2] = {-1, -1}, relay[2] = {-1, -1};
+	int monitor[2] = {-1, -1}, relay[2] = {-1, -1};
 
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, keeper))
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, monitor))
 		return err_errno(err, "making a socket for the relay");
-	auto_close int ours = keeper[0];
-	auto_close int theirs = keeper[1];
+	auto_close int ours = monitor[0];
+	auto_close int theirs = monitor[1];
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, relay))
 		return err_errno(err, "making a socket for the relay");
 	auto_close int our_relay = relay[0];
@@ -400,25 +401,25 @@ int relay_start(const struct egress *egress, const struct identity *identity, in
 		    (high > low + 1 && close_range((unsigned)low + 1, (unsigned)high - 1, 0)) ||
 		    close_range((unsigned)high + 1, ~0U, 0))
 			_exit(1);
-		prctl(PR_SET_NAME, "relay-keeper", 0, 0, 0);
+		prctl(PR_SET_NAME, "relay-monitor", 0, 0, 0);
 		signal(SIGINT, SIG_IGN);
 		signal(SIGTERM, SIG_IGN);
 		signal(SIGPIPE, SIG_IGN);
 		if (drop(identity) == 0)
-			keeper_main(egress, theirs, first);
+			monitor_main(egress, theirs, first);
 		_exit(1);
 	}
-	*ret_keeper = steal_fd(&ours);
+	*ret_monitor = steal_fd(&ours);
 	*ret_relay = steal_fd(&our_relay);
 	return 0;
 }
 
-int relay_receive(int keeper)
+int relay_receive(int monitor)
 {
 	char mark;
 	int fd = -1;
 	struct wire_fds fds = {.fds = &fd, .room = 1};
-	ssize_t n = wire_fd_receive(keeper, &mark, 1, MSG_DONTWAIT, &fds);
+	ssize_t n = wire_fd_receive(monitor, &mark, 1, MSG_DONTWAIT, &fds);
 
 	if (n == 1 && fd >= 0)
 		return fd;

@@ -5,7 +5,7 @@
  * Processes, all outside of the jailer's namespaces, in the host's network, as an id of their own (root: one that
  * neither the jailer nor a guest has; else: the user):
  *
- *     jailer --- keeper            starts a relay, and another one when it died; hands its socket to the jailer;
+ *     jailer --- monitor            starts a relay, and another one when it died; hands its socket to the jailer;
  *                                  touches nothing else
  *                  +-- relay       one epoll loop; may do nothing but read, write, accept and connect
  *                       |          (seccomp_relay.c): no file can be opened, no process made; knows allowlist and
@@ -13,9 +13,9 @@
  *                       +-- resolvers   getaddrinfo, one name at a time; no part of a guest's traffic is ever here
  *
  * A jail's listeners are sockets of the jail's own network namespace, made by the jailer and handed over, so a guest
- * reaches the relay without any interface between the two. For each jail there is a leash, a socket pair: what the
- * jailer says about the jail goes over it, and when either end closes, everything of the jail is closed, or the jailer
- * knows that the relay is gone.
+ * reaches the relay without any interface between the two. For each jail there is a liveness socket, a socket pair:
+ * what the jailer says about the jail goes over it, and when either end closes, everything of the jail is closed, or
+ * the jailer knows that the relay is gone.
  *
  * Counters are in memory that the two share, one page a run: the jailer reads it at the end without asking anybody. The
  * jailer never waits for the relay, and believes nothing that it reads there beyond its type.
@@ -61,7 +61,7 @@ struct relay_page {
 	struct relay_denied denied[RELAY_DENIED_MAX];
 };
 
-/* Over the relay's socket: a new jail, with its leash as descriptor. Over a leash: the rest. */
+/* Over the relay's socket: a new jail, with its liveness socket as descriptor. Over a liveness socket: the rest. */
 enum relay_verb {
 	RELAY_JAIL = 1,
 	RELAY_LISTEN, /* n listeners as descriptors; rule[i]: the entry it is for, RELAY_IS_PROXY: the proxy */
@@ -75,10 +75,10 @@ struct relay_order {
 	uint16_t rule[RELAY_LISTENS_MAX];
 };
 
-/* Forks the keeper, which has a copy of `egress`. *ret_keeper: later relays come from there as descriptors
+/* Forks the monitor, which has a copy of `egress`. *ret_monitor: later relays come from there as descriptors
  * (relay_receive), and its closing ends them all; *ret_relay: the first relay's socket. Call it before the jailer
  * leaves the host's namespaces. */
-int relay_start(const struct egress *egress, const struct identity *identity, int *ret_keeper, int *ret_relay,
+int relay_start(const struct egress *egress, const struct identity *identity, int *ret_monitor, int *ret_relay,
 		struct err *err);
-/* The socket of the relay that replaced one; -1: nothing there (EAGAIN) or the keeper is gone. */
-int relay_receive(int keeper);
+/* The socket of the relay that replaced one; -1: nothing there (EAGAIN) or the monitor is gone. */
+int relay_receive(int monitor);

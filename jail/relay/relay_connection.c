@@ -125,7 +125,7 @@ void relay_connection_close(struct relay_connection *c)
 		return;
 	relay_enter(c, RELAY_CLOSED);
 	c->deadline_us = INT64_MAX;
-	c->jail->relay->untidy = true;
+	c->jail->relay->garbage = true;
 	relay_resolvers_forget(c);
 	close_side(c, &c->guest);
 	close_side(c, &c->remote);

@@ -122,8 +122,8 @@ struct relay;
 struct relay_jail {
 	struct relay_jail *next;
 	struct relay *relay;
-	struct loop_watch leash;
-	int leash_fd;
+	struct loop_watch liveness;
+	int liveness_fd;
 	struct relay_listener **listeners;
 	size_t n_listeners;
 	struct relay_connection *connections;
@@ -151,7 +151,7 @@ struct relay {
 	struct relay_jail *jails;
 	struct relay_resolver resolvers[RELAY_RESOLVERS];
 	bool waiting;             /* perhaps a resolver has something to do */
-	bool untidy;              /* perhaps something is to be freed */
+	bool garbage;             /* perhaps something is to be freed */
 	int64_t next_deadline_us; /* no connection's is earlier */
 	bool starved;             /* out of descriptors or memory: nothing is accepted until something was closed */
 	bool stop;

@@ -60,7 +60,7 @@ static void answer_ready(struct loop_watch *watch, uint32_t events)
 	(void)events;
 	if (recv(resolver->fd, &answer, sizeof(answer), MSG_DONTWAIT) != (ssize_t)sizeof(answer) ||
 	    answer.n > RELAY_ADDRESSES_MAX)
-		_exit(1); /* without names there is no relay: the keeper starts another */
+		_exit(1); /* without names there is no relay: the monitor starts another */
 	resolver->busy = false;
 	resolver->connection = NULL;
 	if (resolver->jail)

@@ -14,9 +14,9 @@ void bridge_fail(struct bridge_connection *connection, int64_t id, const struct 
 	bridge_send(connection, &frame);
 }
 
-struct bridge_record *bridge_record_of(const struct bridge_flight *flight)
+struct bridge_record *bridge_record_of(const struct bridge_inflight *inflight)
 {
-	return flight->record == SIZE_MAX ? NULL : &flight->run->report.records[flight->record];
+	return inflight->record == SIZE_MAX ? NULL : &inflight->run->report.records[inflight->record];
 }
 
 static void set(char **field, const char *text)
@@ -25,9 +25,9 @@ static void set(char **field, const char *text)
 	*field = text ? xstrdup(text) : NULL;
 }
 
-void bridge_note(struct bridge_flight *flight, const struct bridge_answer *answer)
+void bridge_note(struct bridge_inflight *inflight, const struct bridge_answer *answer)
 {
-	struct bridge_record *record = bridge_record_of(flight);
+	struct bridge_record *record = bridge_record_of(inflight);
 	const char *bytes = answer->result ? answer->result : answer->text ? answer->text : "";
 	bool is_result = streq(answer->kind, "result");
 
@@ -36,7 +36,7 @@ void bridge_note(struct bridge_flight *flight, const struct bridge_answer *answe
 	record->state = is_result && !answer->is_error     ? "done"
 			: streq(answer->kind, "cancelled") ? "cancelled"
 			: streq(answer->kind, "denied") || streq(answer->kind, "approval") ||
-					streq(answer->kind, "limit") || (!flight->begun && !is_result)
+					streq(answer->kind, "limit") || (!inflight->begun && !is_result)
 				? "refused"
 				: "failed";
 	snprintf(record->kind, sizeof(record->kind), "%s", answer->kind);
@@ -77,10 +77,10 @@ static char *failure_text(const char *result, size_t length)
 	return text.length > 1 ? xstrdup(text.data) : xstrdup("the tool failed");
 }
 
-static void answer_error(struct bridge_connection *to, const struct bridge_flight *flight,
+static void answer_error(struct bridge_connection *to, const struct bridge_inflight *inflight,
 			 const struct bridge_answer *answer)
 {
-	const struct bridge_call *call = &flight->call;
+	const struct bridge_call *call = &inflight->call;
 	bool invalid = streq(answer->kind, "invalid");
 	auto_free char *text = answer->is_error ? failure_text(answer->result, answer->length) : NULL;
 	auto_free char *signature =
@@ -97,7 +97,7 @@ static void answer_error(struct bridge_connection *to, const struct bridge_fligh
 		.length = answer->length,
 	};
 
-	bridge_fail(to, flight->id, &failure);
+	bridge_fail(to, inflight->id, &failure);
 }
 
 static bool wrapped(const struct upstream_tool *tool)
@@ -107,15 +107,16 @@ static bool wrapped(const struct upstream_tool *tool)
 	return schema && json_object_get_boolean(json_get(schema, "x-fastmcp-wrap-result", json_type_boolean));
 }
 
-void bridge_tell(struct bridge_connection *to, const struct bridge_flight *flight, const struct bridge_answer *answer)
+void bridge_tell(struct bridge_connection *to, const struct bridge_inflight *inflight,
+		 const struct bridge_answer *answer)
 {
 	struct buf frame;
 
 	if (!streq(answer->kind, "result") || answer->is_error) {
-		answer_error(to, flight, answer);
+		answer_error(to, inflight, answer);
 		return;
 	}
 	buf_init(&frame, BRIDGE_FRAME_MAX);
-	bridge_frame_result(&frame, flight->id, wrapped(flight->call.tool), answer->result, answer->length);
+	bridge_frame_result(&frame, inflight->id, wrapped(inflight->call.tool), answer->result, answer->length);
 	bridge_send(to, &frame);
 }

@@ -13,42 +13,42 @@
 #include "bridge_internal.h"
 #include "bridge_stub.h"
 
-void bridge_flight_free(struct bridge_flight *flight)
+void bridge_inflight_free(struct bridge_inflight *inflight)
 {
-	upstream_list_free(flight->call.list);
-	free(flight->arguments);
-	free(flight->uri);
-	free(flight->texts);
-	free(flight);
+	upstream_list_free(inflight->call.list);
+	free(inflight->arguments);
+	free(inflight->uri);
+	free(inflight->texts);
+	free(inflight);
 }
 
 /* -------- the end of a call --------------------------------------------------------------------------- */
 
 /* Out of its run's list. */
-static void leave(struct bridge_flight *flight)
+static void leave(struct bridge_inflight *inflight)
 {
-	struct bridge_run *run = flight->run;
-	struct bridge_flight **link = &run->flights;
+	struct bridge_run *run = inflight->run;
+	struct bridge_inflight **link = &run->inflight;
 
-	while (*link != flight)
+	while (*link != inflight)
 		link = &(*link)->next;
-	*link = flight->next;
-	if (!flight->next)
-		run->flights_last = link;
-	if (flight->begun)
+	*link = inflight->next;
+	if (!inflight->next)
+		run->inflight_last = link;
+	if (inflight->begun)
 		run->begun--;
-	if (flight->held)
+	if (inflight->held)
 		run->asking--;
-	run->held -= flight->call.length;
-	flight->run = NULL;
-	flight->connection = NULL;
+	run->held -= inflight->call.length;
+	inflight->run = NULL;
+	inflight->connection = NULL;
 }
 
 /* Freed when its provider has answered, or never had it. */
-static void let_go(struct bridge_flight *flight)
+static void let_go(struct bridge_inflight *inflight)
 {
-	if (!flight->begun || flight->answered)
-		bridge_flight_free(flight);
+	if (!inflight->begun || inflight->answered)
+		bridge_inflight_free(inflight);
 }
 
 /* Something left: others may begin, and more may be read. */
@@ -62,59 +62,60 @@ static void go_on(struct bridge_run *run)
 }
 
 /* Tells the program and the record. The connection may end with it, and with that other calls. */
-static void finish(struct bridge_flight *flight, const struct bridge_answer *answer)
+static void finish(struct bridge_inflight *inflight, const struct bridge_answer *answer)
 {
-	struct bridge_connection *to = flight->connection;
-	struct bridge_run *run = flight->run;
+	struct bridge_connection *to = inflight->connection;
+	struct bridge_run *run = inflight->run;
 
-	bridge_note(flight, answer);
-	leave(flight);
+	bridge_note(inflight, answer);
+	leave(inflight);
 	if (to)
-		bridge_tell(to, flight, answer);
-	let_go(flight);
+		bridge_tell(to, inflight, answer);
+	let_go(inflight);
 	go_on(run);
 }
 
-static void give_up(struct bridge_flight *flight, const char *kind, const char *text)
+static void give_up(struct bridge_inflight *inflight, const char *kind, const char *text)
 {
-	const struct bridge_provider *provider = flight->run->spec.provider;
+	const struct bridge_provider *provider = inflight->run->spec.provider;
 
-	if (flight->begun && !flight->answered)
-		provider->cancel(flight->call.provider_arg, &flight->call);
-	finish(flight, &(struct bridge_answer){.kind = kind,
-					       .text = text,
-					       .decision = flight->held ? "ask" : NULL,
-					       .rule = flight->held ? flight->call.approval.rule : NULL,
-					       .approval_us =
-						       flight->held ? clock_monotonic_us() - flight->held_us : 0});
+	if (inflight->begun && !inflight->answered)
+		provider->cancel(inflight->call.provider_arg, &inflight->call);
+	finish(inflight,
+	       &(struct bridge_answer){.kind = kind,
+				       .text = text,
+				       .decision = inflight->held ? "ask" : NULL,
+				       .rule = inflight->held ? inflight->call.approval.rule : NULL,
+				       .approval_us = inflight->held ? clock_monotonic_us() - inflight->held_us : 0});
 }
 
 void bridge_cancel(struct bridge_run *run, const struct bridge_connection *connection)
 {
-	struct bridge_flight *next;
+	struct bridge_inflight *next;
 
-	for (struct bridge_flight *flight = run->flights; flight; flight = next) {
-		next = flight->next;
-		if (connection && flight->connection != connection)
+	for (struct bridge_inflight *inflight = run->inflight; inflight; inflight = next) {
+		next = inflight->next;
+		if (connection && inflight->connection != connection)
 			continue;
-		if (flight->begun && !flight->answered)
-			run->spec.provider->cancel(run->spec.arg, &flight->call);
-		bridge_note(flight, &(struct bridge_answer){.kind = "cancelled", .text = "the program ended the call"});
-		leave(flight);
-		let_go(flight);
+		if (inflight->begun && !inflight->answered)
+			run->spec.provider->cancel(run->spec.arg, &inflight->call);
+		bridge_note(inflight,
+			    &(struct bridge_answer){.kind = "cancelled", .text = "the program ended the call"});
+		leave(inflight);
+		let_go(inflight);
 	}
 	bridge_clock_note(run);
 }
 
 /* To the bridge's thread. */
-static void post(struct bridge_flight *flight)
+static void post(struct bridge_inflight *inflight)
 {
-	struct bridge *bridge = flight->bridge;
+	struct bridge *bridge = inflight->bridge;
 
 	pthread_mutex_lock(&bridge->answers_lock);
 	bool first = bridge->answers == NULL;
-	*bridge->answers_last = flight;
-	bridge->answers_last = &flight->next_answer;
+	*bridge->answers_last = inflight;
+	bridge->answers_last = &inflight->next_answer;
 	pthread_mutex_unlock(&bridge->answers_lock);
 	if (first) /* else it was woken already and has not come yet, or is taking them */
 		bridge_wake(bridge);
@@ -122,18 +123,18 @@ static void post(struct bridge_flight *flight)
 
 void bridge_answer(struct bridge_call *call, const struct bridge_answer *answer)
 {
-	struct bridge_flight *flight = container_of(call, struct bridge_flight, call);
+	struct bridge_inflight *inflight = container_of(call, struct bridge_inflight, call);
 	const char *texts[] = {answer->text, answer->decision, answer->rule, answer->decided_by, answer->protocol};
-	const char **copies[] = {&flight->answer.text, &flight->answer.decision, &flight->answer.rule,
-				 &flight->answer.decided_by, &flight->answer.protocol};
+	const char **copies[] = {&inflight->answer.text, &inflight->answer.decision, &inflight->answer.rule,
+				 &inflight->answer.decided_by, &inflight->answer.protocol};
 	size_t size = answer->length + 1;
 
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
 		size += texts[i] ? strlen(texts[i]) + 1 : 0;
-	flight->answer = *answer;
-	char *at = flight->texts = xmalloc(size + strlen(answer->kind) + 1);
+	inflight->answer = *answer;
+	char *at = inflight->texts = xmalloc(size + strlen(answer->kind) + 1);
 	if (answer->result) {
-		flight->answer.result = memcpy(at, answer->result, answer->length);
+		inflight->answer.result = memcpy(at, answer->result, answer->length);
 		at[answer->length] = '\0';
 		at += answer->length + 1;
 	}
@@ -142,77 +143,77 @@ void bridge_answer(struct bridge_call *call, const struct bridge_answer *answer)
 			*copies[i] = at;
 			at = stpcpy(at, texts[i]) + 1;
 		}
-	flight->answer.kind = at;
+	inflight->answer.kind = at;
 	stpcpy(at, answer->kind);
-	post(flight);
+	post(inflight);
 }
 
 /* -------- calls that a person must allow -------------------------------------------------------------- */
 
 void bridge_hold(struct bridge_call *call)
 {
-	struct bridge_flight *flight = container_of(call, struct bridge_flight, call);
+	struct bridge_inflight *inflight = container_of(call, struct bridge_inflight, call);
 
-	flight->held = true;
-	flight->held_us = clock_monotonic_us();
-	flight->left_us = MAX(flight->deadline_us - flight->held_us, 1);
-	flight->deadline_us = flight->held_us + flight->run->spec.caps.ask_us;
-	flight->run->asking++;
-	bridge_clock_note(flight->run);
+	inflight->held = true;
+	inflight->held_us = clock_monotonic_us();
+	inflight->left_us = MAX(inflight->deadline_us - inflight->held_us, 1);
+	inflight->deadline_us = inflight->held_us + inflight->run->spec.caps.ask_us;
+	inflight->run->asking++;
+	bridge_clock_note(inflight->run);
 }
 
 void bridge_again(struct bridge_call *call)
 {
-	struct bridge_flight *flight = container_of(call, struct bridge_flight, call);
+	struct bridge_inflight *inflight = container_of(call, struct bridge_inflight, call);
 
-	flight->again = true;
-	post(flight);
+	inflight->again = true;
+	post(inflight);
 }
 
-static void go_again(struct bridge_flight *flight)
+static void go_again(struct bridge_inflight *inflight)
 {
-	struct bridge_run *run = flight->run;
+	struct bridge_run *run = inflight->run;
 
-	flight->again = flight->held = false;
-	flight->deadline_us = clock_monotonic_us() + flight->left_us;
-	flight->call.timeout_us = flight->left_us;
+	inflight->again = inflight->held = false;
+	inflight->deadline_us = clock_monotonic_us() + inflight->left_us;
+	inflight->call.timeout_us = inflight->left_us;
 	run->asking--;
 	bridge_clock_note(run);
-	run->spec.provider->call(run->spec.arg, &flight->call);
+	run->spec.provider->call(run->spec.arg, &inflight->call);
 }
 
-void bridge_answered(struct bridge_flight *flight)
+void bridge_answered(struct bridge_inflight *inflight)
 {
-	struct bridge_run *run = flight->run;
-	struct bridge_run *owner = flight->owner;
-	const struct bridge_answer *answer = &flight->answer;
+	struct bridge_run *run = inflight->run;
+	struct bridge_run *owner = inflight->owner;
+	const struct bridge_answer *answer = &inflight->answer;
 	const struct bridge_caps *caps = &owner->spec.caps;
 	char text[128];
 
-	if (flight->again && run) {
-		go_again(flight);
+	if (inflight->again && run) {
+		go_again(inflight);
 		return;
 	}
 	owner->owed--;
-	flight->answered = true;
+	inflight->answered = true;
 	if (!run) {
-		bridge_flight_free(flight);
+		bridge_inflight_free(inflight);
 		return;
 	}
 	if (answer->result && (int64_t)answer->length > caps->result_bytes) {
 		snprintf(text, sizeof(text), "the result has %zu bytes, the limit is %lld", answer->length,
 			 (long long)caps->result_bytes);
-		finish(flight, &(struct bridge_answer){.kind = "limit", .text = text, .attempts = answer->attempts});
+		finish(inflight, &(struct bridge_answer){.kind = "limit", .text = text, .attempts = answer->attempts});
 		return;
 	}
 	run->result_bytes += (int64_t)answer->length;
 	if (run->result_bytes > caps->total_bytes) {
 		snprintf(text, sizeof(text), "the results of this run have more than %lld bytes",
 			 (long long)caps->total_bytes);
-		finish(flight, &(struct bridge_answer){.kind = "limit", .text = text, .attempts = answer->attempts});
+		finish(inflight, &(struct bridge_answer){.kind = "limit", .text = text, .attempts = answer->attempts});
 		return;
 	}
-	finish(flight, answer);
+	finish(inflight, answer);
 }
 
 /* -------- the clock, again ---------------------------------------------------------------------------- */
@@ -221,49 +222,49 @@ int64_t bridge_deadline(const struct bridge_run *run)
 {
 	int64_t until = bridge_clock_deadline(run);
 
-	for (const struct bridge_flight *flight = run->flights; flight; flight = flight->next)
-		until = MIN(until, flight->deadline_us);
+	for (const struct bridge_inflight *inflight = run->inflight; inflight; inflight = inflight->next)
+		until = MIN(until, inflight->deadline_us);
 	return until;
 }
 
 void bridge_tick(struct bridge_run *run, int64_t now_us)
 {
 	bridge_clock_tick(run, now_us);
-	for (struct bridge_flight *flight = run->flights; flight;) {
-		if (flight->deadline_us > now_us) {
-			flight = flight->next;
+	for (struct bridge_inflight *inflight = run->inflight; inflight;) {
+		if (inflight->deadline_us > now_us) {
+			inflight = inflight->next;
 			continue;
 		}
-		if (flight->held)
-			give_up(flight, "approval", "nobody answered the question whether this call is allowed");
+		if (inflight->held)
+			give_up(inflight, "approval", "nobody answered the question whether this call is allowed");
 		else
-			give_up(flight, "timeout", "no answer within the call's time");
-		flight = run->flights; /* any of them may have gone with it */
+			give_up(inflight, "timeout", "no answer within the call's time");
+		inflight = run->inflight; /* any of them may have gone with it */
 	}
 }
 
 /* -------- the beginning of a call --------------------------------------------------------------------- */
 
-static void begin(struct bridge_flight *flight)
+static void begin(struct bridge_inflight *inflight)
 {
-	struct bridge_run *run = flight->run;
-	struct bridge_record *record = bridge_record_of(flight);
+	struct bridge_run *run = inflight->run;
+	struct bridge_record *record = bridge_record_of(inflight);
 
-	flight->begun = true;
+	inflight->begun = true;
 	run->begun++;
 	run->owed++;
 	if (record)
 		record->started_us = clock_now_us();
-	flight->call.timeout_us = MAX(flight->deadline_us - clock_monotonic_us(), 1);
-	run->spec.provider->call(run->spec.arg, &flight->call);
+	inflight->call.timeout_us = MAX(inflight->deadline_us - clock_monotonic_us(), 1);
+	run->spec.provider->call(run->spec.arg, &inflight->call);
 }
 
 void bridge_begin_waiting(struct bridge_run *run)
 {
-	for (struct bridge_flight *flight = run->flights; flight && run->begun < run->spec.caps.in_flight;
-	     flight = flight->next)
-		if (!flight->begun && flight->connection->n_outputs < BRIDGE_UNREAD)
-			begin(flight);
+	for (struct bridge_inflight *inflight = run->inflight; inflight && run->begun < run->spec.caps.in_flight;
+	     inflight = inflight->next)
+		if (!inflight->begun && inflight->connection->n_outputs < BRIDGE_UNREAD)
+			begin(inflight);
 }
 
 static struct upstream_list *find_list(const struct bridge_run *run, const char *name)
@@ -318,8 +319,8 @@ static size_t add_record(struct bridge_connection *connection, const struct brid
 }
 
 /* What is wrong with the call, before anybody is asked: NULL, or the kind. */
-static const char *check(const struct bridge_run *run, const struct bridge_frame *frame, struct bridge_flight *flight,
-			 struct err *err)
+static const char *check(const struct bridge_run *run, const struct bridge_frame *frame,
+			 struct bridge_inflight *inflight, struct err *err)
 {
 	const struct bridge_caps *caps = &run->spec.caps;
 
@@ -332,8 +333,8 @@ static const char *check(const struct bridge_run *run, const struct bridge_frame
 			(long long)caps->argument_bytes);
 		return "limit";
 	}
-	flight->call.list = find_list(run, frame->server);
-	if (!flight->call.list) {
+	inflight->call.list = find_list(run, frame->server);
+	if (!inflight->call.list) {
 		err_set(err, ERR_NOT_FOUND,
 			"Server '%s' is not available: this run may call only the servers that it names",
 			frame->server);
@@ -341,66 +342,66 @@ static const char *check(const struct bridge_run *run, const struct bridge_frame
 	}
 	if (frame->op == BRIDGE_READ)
 		return NULL;
-	flight->call.tool = find_tool(flight->call.list, frame->tool, err);
-	if (!flight->call.tool)
+	inflight->call.tool = find_tool(inflight->call.list, frame->tool, err);
+	if (!inflight->call.tool)
 		return "invalid";
-	return bridge_check(flight->call.tool, frame->values, err) < 0 ? "invalid" : NULL;
+	return bridge_check(inflight->call.tool, frame->values, err) < 0 ? "invalid" : NULL;
 }
 
 static void ask(struct bridge_connection *connection, const struct bridge_frame *frame)
 {
 	struct bridge_run *run = connection->run;
-	struct bridge_flight *flight = xcalloc(1, sizeof(*flight));
+	struct bridge_inflight *inflight = xcalloc(1, sizeof(*inflight));
 	const struct bridge_caps *caps = &run->spec.caps;
 	int64_t asked_us = frame->timeout > 0 ? (int64_t)(MIN(frame->timeout, 1e6) * 1e6) : caps->call_us;
 	struct err err = ERR_INIT;
 
 	run->report.calls++;
-	const char *kind = check(run, frame, flight, &err);
-	flight->record = add_record(connection, frame);
-	flight->bridge = run->bridge;
-	flight->run = flight->owner = run;
-	flight->connection = connection;
-	flight->id = frame->id;
-	flight->arguments = xmemdup(frame->arguments ? frame->arguments : "{}", frame->arguments ? frame->length : 2);
-	flight->uri = frame->op == BRIDGE_READ ? xstrdup(frame->uri) : NULL;
-	flight->deadline_us = clock_monotonic_us() + MIN(asked_us, caps->call_most_us);
-	if (flight->call.list)
-		upstream_list_keep(flight->call.list);
-	flight->call.uri = flight->uri;
-	flight->call.arguments = flight->arguments;
-	flight->call.length = frame->arguments ? frame->length : 2;
-	flight->call.seq = run->report.calls;
-	flight->call.connection = connection->number;
-	flight->call.provider_arg = run->spec.arg;
-	if (flight->call.tool && flight->record != SIZE_MAX)
-		snprintf(bridge_record_of(flight)->definition, sizeof(bridge_record_of(flight)->definition), "%s",
-			 flight->call.tool->hash);
+	const char *kind = check(run, frame, inflight, &err);
+	inflight->record = add_record(connection, frame);
+	inflight->bridge = run->bridge;
+	inflight->run = inflight->owner = run;
+	inflight->connection = connection;
+	inflight->id = frame->id;
+	inflight->arguments = xmemdup(frame->arguments ? frame->arguments : "{}", frame->arguments ? frame->length : 2);
+	inflight->uri = frame->op == BRIDGE_READ ? xstrdup(frame->uri) : NULL;
+	inflight->deadline_us = clock_monotonic_us() + MIN(asked_us, caps->call_most_us);
+	if (inflight->call.list)
+		upstream_list_keep(inflight->call.list);
+	inflight->call.uri = inflight->uri;
+	inflight->call.arguments = inflight->arguments;
+	inflight->call.length = frame->arguments ? frame->length : 2;
+	inflight->call.seq = run->report.calls;
+	inflight->call.connection = connection->number;
+	inflight->call.provider_arg = run->spec.arg;
+	if (inflight->call.tool && inflight->record != SIZE_MAX)
+		snprintf(bridge_record_of(inflight)->definition, sizeof(bridge_record_of(inflight)->definition), "%s",
+			 inflight->call.tool->hash);
 	if (kind) {
-		auto_free char *signature = flight->call.tool ? bridge_stub_signature(flight->call.tool) : NULL;
+		auto_free char *signature = inflight->call.tool ? bridge_stub_signature(inflight->call.tool) : NULL;
 
-		bridge_note(flight, &(struct bridge_answer){.kind = kind, .text = err.text});
+		bridge_note(inflight, &(struct bridge_answer){.kind = kind, .text = err.text});
 		bridge_fail(connection, frame->id,
 			    &(struct bridge_failure){.kind = kind,
 						     .server = frame->server,
 						     .tool = frame->op == BRIDGE_READ ? frame->uri : frame->tool,
 						     .text = err.text,
 						     .signature = signature});
-		bridge_flight_free(flight);
+		bridge_inflight_free(inflight);
 		return;
 	}
-	run->held += flight->call.length;
-	*run->flights_last = flight;
-	run->flights_last = &flight->next;
+	run->held += inflight->call.length;
+	*run->inflight_last = inflight;
+	run->inflight_last = &inflight->next;
 	bridge_clock_note(run);
 	bridge_begin_waiting(run);
 }
 
 static void cancel_one(struct bridge_connection *connection, int64_t id)
 {
-	for (struct bridge_flight *flight = connection->run->flights; flight; flight = flight->next)
-		if (flight->connection == connection && flight->id == id) {
-			give_up(flight, "cancelled", "the program cancelled the call");
+	for (struct bridge_inflight *inflight = connection->run->inflight; inflight; inflight = inflight->next)
+		if (inflight->connection == connection && inflight->id == id) {
+			give_up(inflight, "cancelled", "the program cancelled the call");
 			return;
 		}
 }

@@ -27,7 +27,7 @@ static int64_t allowance(const struct bridge_run *run, int64_t now)
 /* The program waits while a call is under way. */
 void bridge_clock_note(struct bridge_run *run)
 {
-	bool waits = run->flights != NULL;
+	bool waits = run->inflight != NULL;
 	const int64_t now = clock_monotonic_us();
 
 	note_asking(run, now);

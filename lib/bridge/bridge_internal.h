@@ -41,10 +41,10 @@ struct bridge_connection {
 
 /* A call between its frame and its answer. Held by the run while it is in its list, and by the provider until its
  * answer. */
-struct bridge_flight {
+struct bridge_inflight {
 	struct bridge_call call; /* what the provider sees */
 	struct bridge *bridge;
-	struct bridge_flight *next; /* of the run, in order of arrival */
+	struct bridge_inflight *next; /* of the run, in order of arrival */
 	struct bridge_run *run;     /* NULL: nobody waits for the answer any more */
 	struct bridge_run *owner;   /* stays until it was answered */
 	struct bridge_connection *connection;
@@ -56,7 +56,7 @@ struct bridge_flight {
 	int64_t left_us, held_us; /* of its deadline when it was held; when that was */
 	char *arguments, *uri;
 	/* its answer, on its way to the bridge's thread */
-	struct bridge_flight *next_answer;
+	struct bridge_inflight *next_answer;
 	struct bridge_answer answer;
 	char *texts; /* that it points into */
 };
@@ -72,15 +72,15 @@ struct bridge_run {
 	struct bridge_connection *connections;
 	size_t n_connections;
 	int64_t connected; /* ever */
-	struct bridge_flight *flights, **flights_last;
-	int64_t begun; /* flights that a provider has */
-	size_t held;   /* bytes of the flights' arguments */
-	size_t owed;   /* answers that are to come, also of flights that nobody waits for */
+	struct bridge_inflight *inflight, **inflight_last;
+	int64_t begun; /* in-flight requests that a provider has */
+	size_t held;   /* bytes of the in-flight requests' arguments */
+	size_t owed;   /* answers that are to come, also of in-flight requests that nobody waits for */
 	struct bridge_report report;
 	int64_t result_bytes;
 	int64_t waits_since_us, credit_us, waited_us; /* since 0: it does not wait */
 	bool told;                                    /* that it waits */
-	size_t asking;                                /* flights that are held */
+	size_t asking;                                /* in-flight requests that are held */
 	int64_t asks_since_us, asked_us;              /* since 0: nobody is asked */
 };
 
@@ -96,7 +96,7 @@ struct bridge {
 	struct bridge_run *runs;
 	bool stop, unsettled; /* one of the connections is */
 	pthread_mutex_t answers_lock;
-	struct bridge_flight *answers, **answers_last;
+	struct bridge_inflight *answers, **answers_last;
 };
 
 /* bridge_thread.c */
@@ -114,9 +114,10 @@ void bridge_connection_free(struct bridge_connection *connection);
 /* bridge_answer.c */
 #define BRIDGE_FRAME_MAX (256 << 20)
 void bridge_fail(struct bridge_connection *connection, int64_t id, const struct bridge_failure *failure);
-void bridge_tell(struct bridge_connection *to, const struct bridge_flight *flight, const struct bridge_answer *answer);
-void bridge_note(struct bridge_flight *flight, const struct bridge_answer *answer); /* in its record */
-struct bridge_record *bridge_record_of(const struct bridge_flight *flight);         /* NULL: it has none */
+void bridge_tell(struct bridge_connection *to, const struct bridge_inflight *inflight,
+		 const struct bridge_answer *answer);
+void bridge_note(struct bridge_inflight *inflight, const struct bridge_answer *answer); /* in its record */
+struct bridge_record *bridge_record_of(const struct bridge_inflight *inflight);         /* NULL: it has none */
 
 /* bridge_clock.c */
 void bridge_clock_note(struct bridge_run *run); /* a call came or went */
@@ -125,14 +126,13 @@ void bridge_clock_tick(struct bridge_run *run, int64_t now_us);
 
 /* bridge_call.c */
 void bridge_asked(struct bridge_connection *connection, struct bridge_frame *frame);
-/* Flights of a connection, or (NULL) of all of the run, are over. */
+/* In-flight requests of a connection, or (NULL) of all of the run, are over. */
 void bridge_cancel(struct bridge_run *run, const struct bridge_connection *connection);
-void bridge_answered(struct bridge_flight *flight); /* its answer arrived */
+void bridge_answered(struct bridge_inflight *inflight); /* its answer arrived */
 void bridge_tick(struct bridge_run *run, int64_t now_us);
 int64_t bridge_deadline(const struct bridge_run *run);
 void bridge_begin_waiting(struct bridge_run *run); /* hands on what may go to the provider */
-void bridge_flight_free(struct bridge_flight *flight);
-
+void bridge_inflight_free(struct bridge_inflight *inflight);
 
 /* bridge_describe.c: answers to search, describe and servers, as JSON */
 void bridge_print_servers(struct buf *out, const struct bridge_run *run);

@@ -56,13 +56,13 @@ static void take_answers(struct bridge *bridge)
 {
 	for (;;) {
 		pthread_mutex_lock(&bridge->answers_lock);
-		struct bridge_flight *flight = bridge->answers;
-		if (flight && !(bridge->answers = steal(&flight->next_answer)))
+		struct bridge_inflight *inflight = bridge->answers;
+		if (inflight && !(bridge->answers = steal(&inflight->next_answer)))
 			bridge->answers_last = &bridge->answers;
 		pthread_mutex_unlock(&bridge->answers_lock);
-		if (!flight)
+		if (!inflight)
 			return;
-		bridge_answered(flight);
+		bridge_answered(inflight);
 	}
 }
 
@@ -109,7 +109,7 @@ static void settle(struct bridge *bridge)
 }
 
 /* What is over. Connections of a run that goes on, too. */
-static void sweep(struct bridge *bridge)
+static void collect_ended(struct bridge *bridge)
 {
 	for (struct bridge_run **link = &bridge->runs; *link;) {
 		struct bridge_run *run = *link;
@@ -163,7 +163,7 @@ static bool turn(struct upstream_source *source, bool ready, int64_t *ret_due_us
 		if (!run->closed)
 			bridge_tick(run, now);
 	settle(bridge); /* of calls that were given up */
-	sweep(bridge);
+	collect_ended(bridge);
 	*ret_due_us = until_next(bridge);
 	bool goes_on = !bridge->stop || bridge->runs;
 	pthread_mutex_unlock(&bridge->lock);
@@ -274,7 +274,7 @@ int bridge_open(struct bridge *bridge, const struct bridge_spec *spec, struct br
 		run->lists[i] = upstream_list_keep(spec->lists[i]);
 	run->spec.lists = run->lists;
 	run->watch.ready = bridge_accept;
-	run->flights_last = &run->flights;
+	run->inflight_last = &run->inflight;
 	run->listener = steal_fd(&listener);
 	pthread_mutex_lock(&bridge->lock);
 	run->next = bridge->runs;
@@ -313,7 +313,7 @@ void bridge_close(struct bridge_run *run, struct bridge_report *ret)
 	}
 	run->closed = true;
 	pthread_mutex_unlock(&bridge->lock);
-	bridge_wake(bridge); /* to sweep it */
+	bridge_wake(bridge); /* to free it */
 }
 
 void bridge_caps(const struct config *config, struct bridge_caps *ret)

@@ -18,8 +18,8 @@
 #include <unistd.h>
 
 #include "grade_channel.h"
-#include "grade_crew.h"
 #include "grade_exam.h"
+#include "grade_pool.h"
 #include "jail/client/client_runners.h"
 #include "lib/base/text.h"
 #include "lib/base/util.h"

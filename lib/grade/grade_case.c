@@ -25,7 +25,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "grade_crew.h"
+#include "grade_pool.h"
 #include "grade_trial.h"
 #include "lib/base/util.h"
 

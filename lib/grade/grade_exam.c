@@ -7,8 +7,8 @@
  * to that descriptor. We look for the nonce in what came out: what comes before it, or without it, is output of the
  * code and says nothing. Limits are those of the language, as CPU time; the wall clock has twice that and a second.
  */
-#include "grade_crew.h"
 #include "grade_exam.h"
+#include "grade_pool.h"
 
 #include <fcntl.h>
 #include <stdarg.h>

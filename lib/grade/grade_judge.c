@@ -202,12 +202,12 @@ static void report(struct grade_work *work)
 {
 	struct grade_judge *judge = work->judge;
 
-	while (!work->crew.over && work->to_report < judge->count &&
+	while (!work->pool.over && work->to_report < judge->count &&
 	       work->entries[work->to_report].stage == STAGE_DONE) {
 		const struct grade_submission *submission = &judge->submissions[work->to_report++];
 
 		if (submission->reported)
-			work->crew.over = !judge->done(judge->arg, submission);
+			work->pool.over = !judge->done(judge->arg, submission);
 	}
 }
 
@@ -237,7 +237,7 @@ static void do_step(void *arg, struct jail_client *client, void **own, const voi
 			       judge->n_cases >= AHEAD_CASES ? &ahead : NULL, &outcome);
 	}
 	*own = ahead;
-	pthread_mutex_lock(&work->crew.lock);
+	pthread_mutex_lock(&work->pool.lock);
 	if (step->stage == STAGE_COMPILING) {
 		entry->stage = entry->program.verdict == GRADE_AC ? STAGE_RUNNING : STAGE_SCORING;
 		if (entry->stage == STAGE_SCORING) {
@@ -255,7 +255,7 @@ static void do_step(void *arg, struct jail_client *client, void **own, const voi
 	report(work);
 	if (judge->progress)
 		judge->progress(judge->arg, work->cases_done, judge->n_cases * judge->count);
-	pthread_mutex_unlock(&work->crew.lock);
+	pthread_mutex_unlock(&work->pool.lock);
 }
 
 /* The package's own programs. */
@@ -317,7 +317,7 @@ static int find_time_limit(struct grade_work *work, struct err *err)
 			"the package has neither a time limit nor accepted submissions: give one with --time-limit");
 	work->first_round = true;
 	work->bench.time_limit = GRADE_FREE_SECONDS;
-	if ((result = grade_crew_run(&work->crew, err)) < 0)
+	if ((result = grade_pool_run(&work->pool, err)) < 0)
 		return result;
 	for (size_t i = 0; i < judge->count; i++)
 		slowest_us = MAX(slowest_us, slowest(work, &work->entries[i]));
@@ -350,7 +350,7 @@ int grade_judge_run(struct grade_judge *judge, struct err *err)
 	struct grade_work work = {
 		.judge = judge,
 		.bench = {.package = judge->package},
-		.crew = {.dial = &judge->dial,
+		.pool = {.dial = &judge->dial,
 			 .jobs = judge->jobs,
 			 .choose = choose_step,
 			 .act = do_step,
@@ -363,9 +363,9 @@ int grade_judge_run(struct grade_judge *judge, struct err *err)
 
 	for (size_t i = 0; i < judge->count; i++)
 		work.entries[i].submission = &judge->submissions[i];
-	int result = grade_crew_dial(&work.crew, err);
+	int result = grade_pool_dial(&work.pool, err);
 	if (result == 0)
-		result = make_own(&work, work.crew.clients[0], err);
+		result = make_own(&work, work.pool.clients[0], err);
 	if (result == 0)
 		result = grade_recall_all(&work, err);
 	if (result == 0)
@@ -374,9 +374,9 @@ int grade_judge_run(struct grade_judge *judge, struct err *err)
 		result = find_time_limit(&work, err);
 	if (result == 0) { /* does nothing where the first round said that it is over */
 		work.bench.time_limit = judge->time_limit;
-		result = grade_crew_run(&work.crew, err);
+		result = grade_pool_run(&work.pool, err);
 	}
 	entries_clear(&work);
-	grade_crew_clear(&work.crew);
+	grade_pool_clear(&work.pool);
 	return result;
 }

@@ -10,8 +10,8 @@
  */
 #pragma once
 
-#include "grade_crew.h"
 #include "grade_expect.h"
+#include "grade_pool.h"
 #include "grade_score.h"
 
 #define GRADE_FREE_SECONDS 60.0 /* a case, while the time limit is not known */

@@ -6,8 +6,8 @@
  * comes out. The cache is read by this program only; an executable from it runs in a jail like any other, so that a
  * wrong one can do no more than a submission.
  */
-#include "grade_crew.h"
 #include "grade_program.h"
+#include "grade_pool.h"
 
 #include <errno.h>
 #include <fcntl.h>

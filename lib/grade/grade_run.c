@@ -1,7 +1,7 @@
 /*
  * grade_run.c - see grade_run.h.
  *
- * Threads take the samples in the order of the list (grade_crew.h); a slot each holds what came of it until all before
+ * Threads take the samples in the order of the list (grade_pool.h); a slot each holds what came of it until all before
  * it are reported. What an earlier run found (grade_memory.h) fills its slot before any thread begins. Whether the
  * suite of a task can be split is found out once, by whichever sample of it is rejected first.
  */
@@ -24,7 +24,7 @@ struct slot {
 struct work {
 	const struct grade_run *run;
 	struct json_object *runners;
-	struct grade_crew crew; /* its lock: for the rest */
+	struct grade_pool pool; /* its lock: for the rest */
 	struct slot *slots;     /* by sample */
 	enum suite *suites;     /* by task */
 	size_t next, finished, to_report;
@@ -77,9 +77,9 @@ static void examine(struct work *work, const struct grade_exam *exam, const stru
 	}
 	if (!grade_exam_splits(sample->task))
 		return grade_exam_alone(exam, sample->task, sample->text, ret);
-	pthread_mutex_lock(&work->crew.lock);
+	pthread_mutex_lock(&work->pool.lock);
 	suite = *place;
-	pthread_mutex_unlock(&work->crew.lock);
+	pthread_mutex_unlock(&work->pool.lock);
 	if (suite != WHOLE) {
 		grade_exam_apart(exam, sample->task, sample->text, ret);
 		if (!rejected(ret))
@@ -87,9 +87,9 @@ static void examine(struct work *work, const struct grade_exam *exam, const stru
 	}
 	if (suite == UNKNOWN) {
 		suite = find_suite(exam, sample);
-		pthread_mutex_lock(&work->crew.lock);
+		pthread_mutex_lock(&work->pool.lock);
 		*place = suite;
-		pthread_mutex_unlock(&work->crew.lock);
+		pthread_mutex_unlock(&work->pool.lock);
 	}
 	if (suite == WHOLE)
 		grade_exam_alone(exam, sample->task, sample->text, ret);
@@ -185,10 +185,10 @@ static void report(struct work *work)
 {
 	const struct grade_run *run = work->run;
 
-	while (!work->crew.over && work->to_report < run->tasks->n_samples && work->slots[work->to_report].done) {
+	while (!work->pool.over && work->to_report < run->tasks->n_samples && work->slots[work->to_report].done) {
 		size_t next = work->to_report++;
 
-		work->crew.over = !run->done(run->arg, &run->tasks->samples[next], &work->slots[next].result);
+		work->pool.over = !run->done(run->arg, &run->tasks->samples[next], &work->slots[next].result);
 	}
 	if (run->progress)
 		run->progress(run->arg, work->finished, run->tasks->n_samples);
@@ -196,13 +196,13 @@ static void report(struct work *work)
 
 static void put(struct work *work, size_t index, const struct grade_exam_result *result)
 {
-	pthread_mutex_lock(&work->crew.lock);
+	pthread_mutex_lock(&work->pool.lock);
 	work->slots[index].result = *result;
 	work->slots[index].done = true;
 	work->finished++;
 	keep(work, index);
 	report(work);
-	pthread_mutex_unlock(&work->crew.lock);
+	pthread_mutex_unlock(&work->pool.lock);
 }
 
 /* What a thread has: the jail for tests, and the last sample, whose jail may still be ending. */
@@ -255,9 +255,9 @@ static void act(void *arg, struct jail_client *client, void **own, const void *s
 		*own = hand = xcalloc(1, sizeof(*hand));
 		*hand = (struct hand){.work = work, .client = client};
 	}
-	pthread_mutex_lock(&work->crew.lock);
+	pthread_mutex_lock(&work->pool.lock);
 	const struct grade_exam exam = exam_of(hand, run->jobs <= AHEAD_JOBS_MAX && work->next < run->tasks->n_samples);
-	pthread_mutex_unlock(&work->crew.lock);
+	pthread_mutex_unlock(&work->pool.lock);
 
 	examine(work, &exam, &run->tasks->samples[index], &result);
 	finish_last(hand);
@@ -282,7 +282,7 @@ int grade_run(const struct grade_run *run, struct err *err)
 {
 	struct work work = {
 		.run = run,
-		.crew = {.dial = &run->dial,
+		.pool = {.dial = &run->dial,
 			 .jobs = (int)MIN((size_t)run->jobs, run->tasks->n_samples),
 			 .choose = choose,
 			 .act = act,
@@ -293,17 +293,17 @@ int grade_run(const struct grade_run *run, struct err *err)
 		.slots = xcalloc(run->tasks->n_samples, sizeof(*work.slots)),
 		.suites = xcalloc(run->tasks->n_tasks, sizeof(*work.suites)),
 	};
-	int result = grade_crew_dial(&work.crew, err);
+	int result = grade_pool_dial(&work.pool, err);
 
 	if (result == 0)
-		result = jail_client_runners(work.crew.clients[0], &work.runners, err);
+		result = jail_client_runners(work.pool.clients[0], &work.runners, err);
 	if (result == 0 && run->memory)
 		recall_all(&work);
 	if (result == 0) {
 		report(&work);
-		result = grade_crew_run(&work.crew, err);
+		result = grade_pool_run(&work.pool, err);
 	}
-	grade_crew_clear(&work.crew);
+	grade_pool_clear(&work.pool);
 	json_object_put(work.runners);
 	free(work.slots);
 	free(work.suites);

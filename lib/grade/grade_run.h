@@ -7,8 +7,8 @@
  */
 #pragma once
 
-#include "grade_crew.h"
 #include "grade_exam.h"
+#include "grade_pool.h"
 
 struct grade_run {
 	const struct grade_tasks *tasks;

@@ -32,7 +32,7 @@ struct grade_work {
 	char key[SHA256_HEX_SIZE];       /* of what results depend on, where there is a memory */
 	char limit_key[SHA256_HEX_SIZE]; /* and of a time limit that comes from the submissions */
 
-	struct grade_crew crew; /* its lock: for the rest, and for entries but what a thread works on */
+	struct grade_pool pool; /* its lock: for the rest, and for entries but what a thread works on */
 	struct grade_entry *entries;
 	size_t to_report; /* the next in the list */
 	size_t cases_done;

@@ -206,8 +206,8 @@ int job_submit(struct job_engine *engine, const struct job_request *request, str
 		result = enter(job, request, err);
 	if (result == 0) {
 		result = store_inputs(job, request, err);
-		job->turn.errand.code = result;
-		job_post(&job->turn.errand);
+		job->turn.work_item.code = result;
+		job_post(&job->turn.work_item);
 	}
 	if (result < 0)
 		job_release(job);
@@ -367,13 +367,13 @@ static void engine_free(struct job_engine *engine)
 	job_sandboxes_free(engine);
 	jail_client_free(engine->client);
 	jail_client_free(engine->candidate);
-	job_keepers_stop(engine);
+	job_io_stop(engine);
 	json_put_pointer(&engine->runners);
 	json_put_pointer(&engine->info);
 	job_runtimes_free(engine->runtimes);
 	workspace_close(engine->workspace);
 	fd_close(&engine->wake_fd);
-	pthread_cond_destroy(&engine->keepers_wake);
+	pthread_cond_destroy(&engine->io_wake);
 	pthread_mutex_destroy(&engine->lock);
 	free(engine);
 }
@@ -387,7 +387,7 @@ static int engine_begin(struct job_engine *engine, struct err *err)
 	if (engine->wake_fd < 0)
 		return err_errno(err, "cannot make an eventfd");
 	if ((result = job_workspace_start(engine, err)) < 0 || (result = job_jailer_begin(engine, err)) < 0 ||
-	    (result = job_keepers_start(engine, err)) < 0)
+	    (result = job_io_start(engine, err)) < 0)
 		return result;
 	error = pthread_create(&engine->reactor, NULL, job_reactor, engine);
 	if (error) {
@@ -406,7 +406,7 @@ int job_engine_start(const struct config *config, struct store *store, struct jo
 	engine->config = config;
 	engine->store = store;
 	pthread_mutex_init(&engine->lock, NULL);
-	pthread_cond_init(&engine->keepers_wake, NULL);
+	pthread_cond_init(&engine->io_wake, NULL);
 	result = engine_begin(engine, err);
 	if (result < 0)
 		engine_free(engine);

@@ -143,9 +143,9 @@ static int remove_all(struct store_txn *txn, struct removal *removal, struct err
 	return result < 0 ? result : log_removal(txn, edit, conversation.hash, err);
 }
 
-static int removal_work(struct store_txn *txn, void *errand, struct err *err)
+static int removal_work(struct store_txn *txn, void *work_item, struct err *err)
 {
-	struct job_visit *visit = job_visit_of(errand);
+	struct job_visit *visit = job_visit_of(work_item);
 	struct removal *removal = container_of(visit, struct removal, visit);
 	int result = job_visit_recall(txn, visit, err);
 
@@ -256,9 +256,9 @@ static int go_back(struct store_txn *txn, struct restore *restore, struct err *e
 	return log_restore(txn, restore, conversation.hash, err);
 }
 
-static int restore_work(struct store_txn *txn, void *errand, struct err *err)
+static int restore_work(struct store_txn *txn, void *work_item, struct err *err)
 {
-	struct job_visit *visit = job_visit_of(errand);
+	struct job_visit *visit = job_visit_of(work_item);
 	struct restore *restore = container_of(visit, struct restore, visit);
 	int result = job_visit_recall(txn, visit, err);
 

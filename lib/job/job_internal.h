@@ -6,7 +6,7 @@
  *   reactor          owns the jailer's connection, the order of turns (job_turn.c) and the steps
  *                    of every job (job_run.c); never waits for the disk                          job_reactor.c
  *   writer           the store's thread: the row's two transactions                              job_record.c
- *   keepers          slow disk work: open blobs, store what the run made, long output            job_keeper.c
+ *   I/O workers          slow disk work: open blobs, store what the run made, long output            job_io.c
  *
  * Only the reactor moves a job (job_step.h). A thread that a job is lent to reads all of it and writes what its work
  * produces; meanwhile the reactor only notes in `run` what the jail reports.
@@ -24,7 +24,7 @@
 #include "lib/store/record/store_execution.h"
 #include "lib/store/record/store_sandbox.h"
 
-#define JOB_KEEPERS         3 /* one of them is always free for something else than files that runs made */
+#define JOB_IO_WORKERS      3        /* one of them is always free for something else than files that runs made */
 #define JOB_JAILER_WAIT_US  10000000 /* a job waits so long for a lost jailer to come back */
 #define JOB_PING_US         5000000  /* while programs run the jailer is asked so often for a sign of life … */
 #define JOB_SILENT_US       15000000 /* … and given up when it owes one for so long */
@@ -47,7 +47,7 @@ struct job_files {
 };
 /* A file that came out of a jail. */
 struct job_output {
-	struct job_errand errand;
+	struct job_work_item work_item;
 	struct job *job;
 	struct job_output *next;
 	struct job_change change;
@@ -94,7 +94,7 @@ struct job_run {
 
 	struct job_output *outputs, **outputs_tail;
 	size_t n_outputs, storing;            /* storing: on their way into the blob folder */
-	struct job_errands to_store;          /* no keeper has them yet; under the engine's lock, as its list of jobs */
+	struct job_work_items to_store; /* no I/O worker has them yet; under the engine's lock, as its list of jobs */
 	struct job *next_storing;
 	struct store_execution_file *changes; /* the outputs as the store wants them */
 	size_t files_recorded;                /* so many of them are in the record, before the row's end */
@@ -130,8 +130,8 @@ struct job_engine {
 	const struct config *config;
 	struct store *store;
 	struct workspace *workspace; /* NULL: none; used by who has the turn in its conversation */
-	pthread_t reactor, keepers[JOB_KEEPERS];
-	size_t n_keepers;
+	pthread_t reactor, io_workers[JOB_IO_WORKERS];
+	size_t n_io_workers;
 	int wake_fd;
 
 	pthread_mutex_t lock; /* for all of this: */
@@ -142,13 +142,13 @@ struct job_engine {
 	struct json_object *runners, *info;
 	struct job_runtimes *runtimes; /* has a lock of its own */
 	struct jail_census jails;
-	bool connected, stopping, cancels, asks, keepers_stop, learned; /* asks: for jails */
+	bool connected, stopping, cancels, asks, io_stop, learned; /* asks: for jails */
 	uint64_t generation; /* of runners and info */
 	int64_t away_since_us;
-	struct job_errands inbox, for_keepers;
+	struct job_work_items inbox, for_io;
 	struct job *storing_first, **storing_last; /* jobs with files to store: they take turns, a file each */
-	size_t keepers_storing, copied, backlog; /* backlog: so many files may wait, then the jailer is not read */
-	pthread_cond_t keepers_wake;
+	size_t io_storing, copied, backlog;        /* backlog: so many files may wait, then the jailer is not read */
+	pthread_cond_t io_wake;
 
 	void (*tell)(void *arg, const struct job_news *news); /* NULL: nobody wants to know; set before the first job */
 	void *tell_arg;
@@ -177,10 +177,10 @@ void job_wipe_env(struct job *job);
 void job_reference(struct job *job);
 char *job_json_text(struct json_object *object); /* compact; the caller's */
 
-/* job_keeper.c */
-int job_keepers_start(struct job_engine *engine, struct err *err);
-void job_lend_file(struct job_output *output); /* to a keeper, in turn with other jobs' files */
-void job_keepers_stop(struct job_engine *engine); /* works off what is queued first */
+/* job_io.c */
+int job_io_start(struct job_engine *engine, struct err *err);
+void job_lend_file(struct job_output *output); /* to an I/O worker, in turn with other jobs' files */
+void job_io_stop(struct job_engine *engine);   /* works off what is queued first */
 void job_wake_reactor(struct job_engine *engine);
 
 /* job_reactor.c */
@@ -191,7 +191,7 @@ void job_advance(struct job *job, enum job_event event);
 void job_note_failure(struct job *job, const char *why);
 extern const struct jail_events job_jail_events; /* job_report.c; of an ordinary jail, their argument is the job */
 void job_jail_lost(struct job *job, const char *why);
-void job_jail_sweep(struct job *job); /* closes the jail when it is over; never from a callback */
+void job_jail_reap(struct job *job); /* closes the jail when it is over; never from a callback */
 
 /* job_upload.c */
 void job_tell_files(const struct job_engine *engine, const struct job_files *files); /* put into a conversation */
@@ -201,20 +201,22 @@ int job_store_files(struct store *store, const struct job_request *request, cons
 int job_store_text(struct store *store, const struct bind_text *text, struct store_text *ret, int *ret_fd,
 		   struct err *err);
 int job_put_files(struct store_txn *txn, const struct job_files *files, int64_t *ret_row, struct err *err);
-int job_begin_work(struct store_txn *txn, void *errand, struct err *err);
+int job_begin_work(struct store_txn *txn, void *work_item, struct err *err);
 /* Writes nothing: sets run.recalled, or fails with the turn's error. */
-int job_key_work(struct store_txn *txn, void *errand, struct err *err);
+int job_key_work(struct store_txn *txn, void *work_item, struct err *err);
 bool job_has_many_files(const struct job *job); /* then before the end, as often as it is so: job_files_work */
-int job_files_work(struct store_txn *txn, void *errand, struct err *err);
-int job_finish_work(struct store_txn *txn, void *errand, struct err *err);
+int job_files_work(struct store_txn *txn, void *work_item, struct err *err);
+int job_finish_work(struct store_txn *txn, void *work_item, struct err *err);
 void job_note_lost_changes(struct job *job);                        /* after job_finish_work */
-int job_prepare(struct job_errand *errand, struct err *err);        /* keeper: running files, inputs, first batch */
-int job_open_batch(struct job_errand *errand, struct err *err);     /* keeper: the next batch */
-int job_store_output(struct job_errand *errand, struct err *err);   /* keeper: a job_output's descriptor into a blob */
+int job_prepare(struct job_work_item *work_item, struct err *err);  /* I/O worker: running files, inputs, first batch */
+int job_open_batch(struct job_work_item *work_item, struct err *err); /* I/O worker: the next batch */
+int job_store_output(struct job_work_item *work_item,
+		     struct err *err); /* I/O worker: a job_output's descriptor into a blob */
 bool job_output_inline(const struct job *job);                      /* does all output stand in rows? */
 void job_list_changes(struct job *job);                             /* result.changes out of the outputs */
-int job_store_streams(struct job_errand *errand, struct err *err);  /* output texts; into blobs: keeper */
-int job_remove_running(struct job_errand *errand, struct err *err); /* keeper */
-int job_recall(struct job_errand *errand, struct err *err); /* job_result.c; keeper: the result of run.recalled */
+int job_store_streams(struct job_work_item *work_item, struct err *err);  /* output texts; into blobs: I/O worker */
+int job_remove_running(struct job_work_item *work_item, struct err *err); /* I/O worker */
+int job_recall(struct job_work_item *work_item,
+	       struct err *err); /* job_result.c; I/O worker: the result of run.recalled */
 void job_changes_free(struct job_change *changes, size_t count);
 void job_media_type(const char *name, int fd, char ret[STORE_MEDIA_TYPE_SIZE]); /* by name and first bytes */

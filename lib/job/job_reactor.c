@@ -105,14 +105,14 @@ static void each_active(struct job_engine *engine, void (*each)(struct job *job,
 	}
 }
 
-static void sweep(struct job *job, const char *why)
+static void reap(struct job *job, const char *why)
 {
 	(void)why;
 	if (job->engine->client)
 		job_advance(job, JOB_ROOM);
 	if (job->engine->client)
 		job_tools_tell(job);
-	job_jail_sweep(job);
+	job_jail_reap(job);
 }
 
 static void pass_cancel(struct job *job, const char *why)
@@ -247,16 +247,16 @@ static void jailer_watch(struct job_engine *engine)
 
 static void take_inbox(struct job_engine *engine)
 {
-	struct job_errand *errand;
+	struct job_work_item *work_item;
 	bool cancels;
 
 	for (;;) {
 		pthread_mutex_lock(&engine->lock);
-		errand = job_errands_take(&engine->inbox);
+		work_item = job_work_items_take(&engine->inbox);
 		pthread_mutex_unlock(&engine->lock);
-		if (!errand)
+		if (!work_item)
 			break;
-		errand->back(errand);
+		work_item->back(work_item);
 	}
 	pthread_mutex_lock(&engine->lock);
 	cancels = engine->cancels;
@@ -373,10 +373,10 @@ void *job_reactor(void *arg)
 		jailer_watch(engine);
 		if (retries(engine))
 			jailer_retry(engine);
-		job_sandboxes_sweep(engine);
+		job_sandboxes_expire(engine);
 		job_turns_schedule(engine);
 		jailer_dispatch(engine); /* what was queued goes out at once */
-		each_active(engine, sweep, NULL);
+		each_active(engine, reap, NULL);
 	}
 	return NULL;
 }

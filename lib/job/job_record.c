@@ -5,8 +5,8 @@
  * The first transaction (job_begin_work) puts the request's files into the conversation and writes the row as
  * `running`. The second (job_finish_work) writes outcome, output and changed files, and is on disk before a waiter
  * wakes; where the files are many, most of them are written in parts before it (job_files_work). All else here is slow
- * disk work and runs on a keeper, but for output so short that it is kept in the row: the reactor reads that. A file
- * that cannot be kept costs the run nothing but that file: it is recorded as lost, with the reason.
+ * disk work and runs on an I/O worker, but for output so short that it is kept in the row: the reactor reads that. A
+ * file that cannot be kept costs the run nothing but that file: it is recorded as lost, with the reason.
  */
 #include "job_internal.h"
 #include "job_runtime.h"
@@ -24,9 +24,9 @@
 #include "lib/store/record/store_execution.h"
 #include "lib/store/record/store_request.h"
 
-static struct job *job_of(struct job_errand *errand)
+static struct job *job_of(struct job_work_item *work_item)
 {
-	return container_of(errand, struct job, turn.errand);
+	return container_of(work_item, struct job, turn.work_item);
 }
 
 int job_store_text(struct store *store, const struct bind_text *text, struct store_text *ret, int *ret_fd,
@@ -90,9 +90,9 @@ static int find_key(struct store_txn *txn, struct job *job, struct err *err)
 	return result;
 }
 
-int job_key_work(struct store_txn *txn, void *errand, struct err *err)
+int job_key_work(struct store_txn *txn, void *work_item, struct err *err)
 {
-	struct job *job = job_of(errand);
+	struct job *job = job_of(work_item);
 	int result = find_key(txn, job, err);
 
 	if (result == 0)
@@ -124,9 +124,9 @@ static struct store_execution row_of(const struct job *job)
 	return row;
 }
 
-int job_begin_work(struct store_txn *txn, void *errand, struct err *err)
+int job_begin_work(struct store_txn *txn, void *work_item, struct err *err)
 {
-	struct job *job = job_of(errand);
+	struct job *job = job_of(work_item);
 	const struct store_request request = request_of(job);
 	int result = find_key(txn, job, err);
 
@@ -173,24 +173,24 @@ static int add_input(void *arg, const struct store_execution_file *found)
 	return 0;
 }
 
-int job_open_batch(struct job_errand *errand, struct err *err)
+int job_open_batch(struct job_work_item *work_item, struct err *err)
 {
-	struct job_run *run = &job_of(errand)->run;
+	struct job_run *run = &job_of(work_item)->run;
 	size_t count = MIN(run->n_inputs - run->inputs_sent, JAIL_BATCH_FILES);
 
 	for (size_t i = 0; i < count; i++) {
 		const struct store_file *file = &run->inputs[run->inputs_sent + i].file;
 
-		if (store_blob_open(errand->engine->store, file->blob, &run->input_fds[i], NULL, err) < 0)
+		if (store_blob_open(work_item->engine->store, file->blob, &run->input_fds[i], NULL, err) < 0)
 			return err_wrap(err, "the file \"%s\"", file->name);
 		run->n_input_fds++;
 	}
 	return 0;
 }
 
-int job_prepare(struct job_errand *errand, struct err *err)
+int job_prepare(struct job_work_item *work_item, struct err *err)
 {
-	struct job *job = job_of(errand);
+	struct job *job = job_of(work_item);
 	struct job_run *run = &job->run;
 	struct store *store = job->engine->store;
 	const char *id = job->asked.row.id;
@@ -217,7 +217,7 @@ int job_prepare(struct job_errand *errand, struct err *err)
 		if (run->sandbox)
 			job_known_gone(&run->sandbox->known, &run->gone);
 	}
-	return job_open_batch(errand, err);
+	return job_open_batch(work_item, err);
 }
 
 /* -------- what comes out ------------------------------------------------------------------------------ */
@@ -230,9 +230,9 @@ void job_media_type(const char *name, int fd, char ret[STORE_MEDIA_TYPE_SIZE])
 	store_media_type(name, strlen(name), head, got > 0 ? (size_t)got : 0, ret);
 }
 
-int job_store_output(struct job_errand *errand, struct err *unused)
+int job_store_output(struct job_work_item *work_item, struct err *unused)
 {
-	struct job_output *output = container_of(errand, struct job_output, errand);
+	struct job_output *output = container_of(work_item, struct job_output, work_item);
 	struct job_change *change = &output->change;
 	const int64_t most = output->job->run.limits.data_bytes;
 	struct err err = ERR_INIT;
@@ -245,7 +245,7 @@ int job_store_output(struct job_errand *errand, struct err *unused)
 
 	change->masked = result < 0 || output->fd != raw;
 	if (result == 0)
-		result = store_blob_put_fd(errand->engine->store, output->fd, most, change->file.blob,
+		result = store_blob_put_fd(work_item->engine->store, output->fd, most, change->file.blob,
 					   &change->file.size, &err);
 	if (result < 0) {
 		int kept = (int)utf8_cut(err.text, strlen(err.text), sizeof(change->reason) - 1);
@@ -382,9 +382,9 @@ bool job_has_many_files(const struct job *job)
 	return job->run.result.n_changes - job->run.files_recorded > STORE_FILES_AT_ONCE;
 }
 
-int job_files_work(struct store_txn *txn, void *errand, struct err *err)
+int job_files_work(struct store_txn *txn, void *work_item, struct err *err)
 {
-	struct job *job = job_of(errand);
+	struct job *job = job_of(work_item);
 	const struct store_execution row = row_of(job);
 	struct store_execution_file *next = job->run.changes + job->run.files_recorded;
 
@@ -392,9 +392,9 @@ int job_files_work(struct store_txn *txn, void *errand, struct err *err)
 	return store_txn_execution_files(txn, &row, next, STORE_FILES_AT_ONCE, err);
 }
 
-int job_finish_work(struct store_txn *txn, void *errand, struct err *err)
+int job_finish_work(struct store_txn *txn, void *work_item, struct err *err)
 {
-	struct job *job = job_of(errand);
+	struct job *job = job_of(work_item);
 	struct job_run *run = &job->run;
 	struct store_execution row = row_of(job);
 
@@ -435,9 +435,9 @@ bool job_output_inline(const struct job *job)
 	return store_tools_inline(&job->run.result.tools);
 }
 
-int job_store_streams(struct job_errand *errand, struct err *err)
+int job_store_streams(struct job_work_item *work_item, struct err *err)
 {
-	struct job *job = job_of(errand);
+	struct job *job = job_of(work_item);
 	struct job_run *run = &job->run;
 	struct job_result *result = &run->result;
 	int fds[] = {job->stdout_fd, job->stderr_fd};
@@ -459,9 +459,9 @@ int job_store_streams(struct job_errand *errand, struct err *err)
 	return failed;
 }
 
-int job_remove_running(struct job_errand *errand, struct err *err)
+int job_remove_running(struct job_work_item *work_item, struct err *err)
 {
 	(void)err;
-	store_running_remove(errand->engine->store, job_of(errand)->asked.row.id);
+	store_running_remove(work_item->engine->store, job_of(work_item)->asked.row.id);
 	return 0;
 }

@@ -22,9 +22,9 @@ static void on_done(void *arg, const struct jail_result *result)
 	job_advance(job, JOB_VERDICT);
 }
 
-static void output_stored(struct job_errand *errand)
+static void output_stored(struct job_work_item *work_item)
 {
-	struct job_output *output = container_of(errand, struct job_output, errand);
+	struct job_output *output = container_of(work_item, struct job_output, work_item);
 	struct job *job = output->job;
 
 	job->run.storing--;
@@ -79,7 +79,7 @@ static void on_file(void *arg, const struct jail_change *change)
 	job->run.storing++;
 	if (!copy_small(output, change->size) && ++engine->storing >= engine->backlog)
 		jail_client_hold(engine->client);
-	output->errand = (struct job_errand){.engine = engine, .back = output_stored};
+	output->work_item = (struct job_work_item){.engine = engine, .back = output_stored};
 	job_lend_file(output);
 }
 
@@ -115,6 +115,6 @@ void job_jail_lost(struct job *job, const char *why)
 		return;
 	if (!job->run.jail_over)
 		job_note_failure(job, why);
-	job_jail_sweep(job);
+	job_jail_reap(job);
 	job_advance(job, JOB_JAIL_OVER);
 }

@@ -160,10 +160,10 @@ void job_result_clear(struct job_result *result)
 	*result = (struct job_result){0};
 }
 
-int job_recall(struct job_errand *errand, struct err *err)
+int job_recall(struct job_work_item *work_item, struct err *err)
 {
-	struct job *job = container_of(errand, struct job, turn.errand);
-	struct job_engine *engine = errand->engine;
+	struct job *job = container_of(work_item, struct job, turn.work_item);
+	struct job_engine *engine = work_item->engine;
 
 	job_result_clear(&job->run.result);
 	return job_result_load(engine->store, job->run.recalled, engine->config->limits.answer_kb * 1024,

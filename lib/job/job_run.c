@@ -2,7 +2,7 @@
  * job_run.c - the steps of a job, on the reactor: the table of job_step.h as functions.
  *
  * Each function below that returns an enum job_step does what one event demands in one step and returns the next step.
- * Where it lends the job to another thread (job_lend_keeper, job_lend_writer) that is the last thing that it does with
+ * Where it lends the job to another thread (job_lend_io, job_lend_writer) that is the last thing that it does with
  * the job. The jail is opened while the writer writes the row: whatever the jail reports before the row exists is only
  * noted (jail_over, the verdict), and counts when the job returns.
  *
@@ -43,7 +43,7 @@ void job_note_failure(struct job *job, const char *why)
 	job->run.jail_over = true;
 }
 
-void job_jail_sweep(struct job *job)
+void job_jail_reap(struct job *job)
 {
 	struct job_run *run = &job->run;
 
@@ -81,7 +81,7 @@ static void tell(const struct job *job)
 static void give_back(struct job *job)
 {
 	job->run.jail_over = true;
-	job_jail_sweep(job);
+	job_jail_reap(job);
 	if (job->run.has_jail)
 		job->engine->running--;
 	job->run.has_jail = false;
@@ -106,7 +106,7 @@ static enum job_step end(struct job *job)
 	}
 	job->engine->removing++;
 	job_reference(job);
-	job_lend_keeper(&job->turn.errand, job_remove_running);
+	job_lend_io(&job->turn.work_item, job_remove_running);
 	return JOB_OVER;
 }
 
@@ -120,25 +120,26 @@ static enum job_step removed(struct job *job)
 /* Its files in parts where they are many, then the row's end. */
 static enum job_step record(struct job *job)
 {
-	if (job->turn.errand.code < 0 || job->run.finished_us) {
+	if (job->turn.work_item.code < 0 || job->run.finished_us) {
 		job_note_lost_changes(job);
 		return end(job);
 	}
-	job_lend_writer(&job->turn.errand, job_has_many_files(job) ? job_files_work : job_finish_work);
+	job_lend_writer(&job->turn.work_item, job_has_many_files(job) ? job_files_work : job_finish_work);
 	return JOB_RECORDING;
 }
 
 /* The last thing before the row's end. */
 static enum job_step store_streams(struct job *job)
 {
-	struct job_errand *errand = &job->turn.errand;
+	struct job_work_item *work_item = &job->turn.work_item;
 
-	/* What a row holds was written a moment ago and is in memory: reading it takes less than waking a keeper. */
+	/* What a row holds was written a moment ago and is in memory: reading it takes less than waking an I/O worker.
+	 */
 	if (!job_output_inline(job)) {
-		job_lend_keeper(errand, job_store_streams);
+		job_lend_io(work_item, job_store_streams);
 		return JOB_STORING;
 	}
-	errand->code = job_store_streams(errand, errand->error);
+	work_item->code = job_store_streams(work_item, work_item->error);
 	return record(job);
 }
 
@@ -156,7 +157,7 @@ static enum job_step settle(struct job *job)
 		job_sandbox_note(job);
 	if (!job_workspace_has(&job->turn) || run->result.n_changes + job->asked.files.count == 0)
 		return store_streams(job);
-	job_lend_keeper(&job->turn.errand, job_workspace_write);
+	job_lend_io(&job->turn.work_item, job_workspace_write);
 	return JOB_WRITING;
 }
 
@@ -164,7 +165,7 @@ static enum job_step settle(struct job *job)
 
 static enum job_step received(struct job *job)
 {
-	return job->turn.errand.code < 0 ? JOB_OVER : JOB_WAITING;
+	return job->turn.work_item.code < 0 ? JOB_OVER : JOB_WAITING;
 }
 
 static enum job_step turned_away(struct job *job)
@@ -202,7 +203,7 @@ static enum job_step start(struct job *job)
 		if (!job->asked.key)
 			return JOB_OVER;
 		/* A call that is repeated needs no jail: its result may be there. */
-		job_lend_writer(&job->turn.errand, job_key_work);
+		job_lend_writer(&job->turn.work_item, job_key_work);
 		return JOB_BEGINNING;
 	}
 	run->has_jail = true;
@@ -212,7 +213,7 @@ static enum job_step start(struct job *job)
 		job_note_failure(job, err.text);
 	limits = bind_print(jail_limits_table, &run->limits);
 	run->limits_json = job_json_text(limits);
-	job_lend_writer(&job->turn.errand, job_begin_work);
+	job_lend_writer(&job->turn.work_item, job_begin_work);
 	return JOB_BEGINNING;
 }
 
@@ -220,14 +221,14 @@ static enum job_step take_turn(struct job *job)
 {
 	if (!job_workspace_has(&job->turn))
 		return start(job);
-	job_lend_keeper(&job->turn.errand, job_workspace_read);
+	job_lend_io(&job->turn.work_item, job_workspace_read);
 	return JOB_READING;
 }
 
 static enum job_step was_read(struct job *job)
 {
 	job_workspace_tell(&job->turn);
-	if (job->turn.errand.code < 0)
+	if (job->turn.work_item.code < 0)
 		return JOB_OVER;
 	if (job->engine->client)
 		return start(job);
@@ -245,15 +246,15 @@ static enum job_step not_begun(struct job *job)
 	if (!*job->run.recalled)
 		return JOB_OVER;
 	job->turn.error = ERR_INIT;
-	job_lend_keeper(&job->turn.errand, job_recall);
+	job_lend_io(&job->turn.work_item, job_recall);
 	return JOB_RECALLING;
 }
 
 static enum job_step begun(struct job *job)
 {
-	if (job->turn.errand.code < 0)
+	if (job->turn.work_item.code < 0)
 		return not_begun(job);
-	job_lend_keeper(&job->turn.errand, job_prepare);
+	job_lend_io(&job->turn.work_item, job_prepare);
 	return JOB_PREPARING;
 }
 
@@ -342,13 +343,13 @@ static enum job_step fill(struct job *job)
 	}
 	if (run->inputs_sent == run->n_inputs)
 		return send_program(job);
-	job_lend_keeper(&job->turn.errand, job_open_batch);
+	job_lend_io(&job->turn.work_item, job_open_batch);
 	return JOB_PREPARING;
 }
 
 static enum job_step prepared(struct job *job)
 {
-	if (job->turn.errand.code < 0) {
+	if (job->turn.work_item.code < 0) {
 		if (!job->run.jail_over)
 			job_note_failure(job, job->turn.error.text);
 		job->turn.error = ERR_INIT; /* the run has a result: this */

@@ -361,7 +361,7 @@ int64_t job_sandboxes_deadline(const struct job_engine *engine)
 	return until;
 }
 
-void job_sandboxes_sweep(struct job_engine *engine)
+void job_sandboxes_expire(struct job_engine *engine)
 {
 	int64_t patience_us = engine->config->limits.sandbox_idle_seconds * SECOND_US, now = clock_monotonic_us();
 	struct job_sandbox *next;

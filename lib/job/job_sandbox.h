@@ -47,6 +47,6 @@ size_t job_sandboxes_idle(const struct job_engine *engine);
 /* Ends those of a conversation, of one language or ("") all; returns how many. None of them has a run. */
 size_t job_sandboxes_reset(struct job_engine *engine, const char *place, const char *language);
 int64_t job_sandboxes_deadline(const struct job_engine *engine); /* of the monotonic clock; INT64_MAX: none */
-void job_sandboxes_sweep(struct job_engine *engine);             /* ends the idle ones whose time or jail is over */
+void job_sandboxes_expire(struct job_engine *engine);            /* ends the idle ones whose time or jail is over */
 void job_sandboxes_lost(struct job_engine *engine);              /* the connection to the jailer is */
 void job_sandboxes_free(struct job_engine *engine);

@@ -2,8 +2,8 @@
  * job_secret.c - see job_secret.h.
  *
  * Where what passes the mask: the two output streams on the request's thread (progress) and where they are stored
- * (job_cover_shown, under the cover's lock), files on a keeper before they become blobs, names and the result where the
- * job gets its outcome. A replay uses the same functions, so that masked and recorded output are comparable.
+ * (job_cover_shown, under the cover's lock), files on an I/O worker before they become blobs, names and the result
+ * where the job gets its outcome. A replay uses the same functions, so that masked and recorded output are comparable.
  */
 #include "job_secret.h"
 

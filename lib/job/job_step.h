@@ -2,10 +2,10 @@
  * job_step.h - where a job is, and what takes it on.
  *
  * A job is in one step at a time, and only the reactor moves it on: job_advance() looks the event up in the table
- * below, does what is due and sets the next step. Other threads (the request's, a keeper, the store's writer) work on a
- * job only while it is lent to them for a step, and post "returned, code" when they are done; they never choose the
- * next step. An event that the table does not list changes nothing: what it says of the jail has been noted and counts
- * when the job returns.
+ * below, does what is due and sets the next step. Other threads (the request's, an I/O worker, the store's writer) work
+ * on a job only while it is lent to them for a step, and post "returned, code" when they are done; they never choose
+ * the next step. An event that the table does not list changes nothing: what it says of the jail has been noted and
+ * counts when the job returns.
  *
  *     step        who works on it         event         next step
  *     ----------  ----------------------  ------------  ---------------------------------------------------------
@@ -13,26 +13,26 @@
  *                 inputs into blobs
  *     waiting     nobody                  turn          in a workspace (workspace.h): reading; else STARTING
  *                                         turned away   over
- *     reading     keeper: the folder      returned      STARTING; failed: over
+ *     reading     I/O worker: the folder      returned      STARTING; failed: over
  *     (STARTING)  reactor                               beginning; the jail cannot be opened: over, but with an
  *                                                       idempotency key beginning (its first result may be there)
  *     beginning   writer: the row;        returned      preparing; failed: over; its key's first call has a
  *                 jailer: the jail                      result: recalling
- *     recalling   keeper: that result     returned      over
- *     preparing   keeper: opens the       returned      filling, which goes on at once if there is room;
+ *     recalling   I/O worker: that result     returned      over
+ *     preparing   I/O worker: opens the       returned      filling, which goes on at once if there is room;
  *                 next files                            failed, cancelled or its jail is over: ENDING
  *     filling     reactor: sends them     room          preparing while files are left, then running;
  *                                                       failed, cancelled: ENDING
  *                                         jail over     ENDING
  *     running     jail: the program       verdict       collecting
  *                                         jail over     ENDING
- *     collecting  jail, keepers:          file stored   ENDING
+ *     collecting  jail, I/O workers:          file stored   ENDING
  *                 files that changed      jail over     ENDING
- *     writing     keeper: the folder      returned      as ENDING says of what comes behind
- *     storing     keeper: long output     returned      recording; failed: over
+ *     writing     I/O worker: the folder      returned      as ENDING says of what comes behind
+ *     storing     I/O worker: long output     returned      recording; failed: over
  *     recording   writer: files, if they  returned      recording while many are left; over
  *                 are many; the row's end
- *     over        keeper: running/ID.*    returned      (freed)
+ *     over        I/O worker: running/ID.*    returned      (freed)
  *
  * ENDING is the one way to the end of a row that was begun: collecting until the jail is over and no file is on its way
  * to a blob, then writing in a workspace where files changed, then storing where the output is too long for the row,
@@ -62,7 +62,7 @@ enum job_step {
 const char *job_step_text(enum job_step step); /* "receiving" … "over" */
 
 enum job_event {
-	JOB_RETURNED, /* the thread that had the job is through; the errand's code says how it went */
+	JOB_RETURNED, /* the thread that had the job is through; the work item's code says how it went */
 	JOB_TURN,     /* it may start */
 	JOB_TURNED_AWAY,
 	JOB_ROOM, /* the jailer takes more messages */

@@ -32,9 +32,9 @@ const char *job_step_text(enum job_step step)
 	return texts[step];
 }
 
-static void returned(struct job_errand *errand)
+static void returned(struct job_work_item *work_item)
 {
-	struct job_turn *turn = container_of(errand, struct job_turn, errand);
+	struct job_turn *turn = container_of(work_item, struct job_turn, work_item);
 
 	turn->advance(turn, JOB_RETURNED);
 }
@@ -42,8 +42,8 @@ static void returned(struct job_errand *errand)
 void job_turn_init(struct job_turn *turn, struct job_engine *engine,
 		   void (*advance)(struct job_turn *turn, enum job_event event))
 {
-	*turn = (struct job_turn){.advance = advance, .errand = {.engine = engine, .back = returned}};
-	turn->errand.error = &turn->error;
+	*turn = (struct job_turn){.advance = advance, .work_item = {.engine = engine, .back = returned}};
+	turn->work_item.error = &turn->error;
 	atomic_init(&turn->cancelled, false);
 }
 
@@ -94,7 +94,7 @@ static int refuse(const struct job_turn *turn, struct err *err, const char *limi
 	char text[ERR_TEXT_SIZE];
 	va_list arguments;
 
-	store_refused(turn->errand.engine->store, STORE_AUDIT_LIMIT, limit, turn->owner);
+	store_refused(turn->work_item.engine->store, STORE_AUDIT_LIMIT, limit, turn->owner);
 	va_start(arguments, format);
 	vsnprintf(text, sizeof(text), format, arguments);
 	va_end(arguments);
@@ -132,7 +132,7 @@ static int check_bounds(struct job_engine *engine, const struct job_turn *turn, 
 
 int job_turn_enter(struct job_turn *turn, struct err *err)
 {
-	struct job_engine *engine = turn->errand.engine;
+	struct job_engine *engine = turn->work_item.engine;
 	int result = check_bounds(engine, turn, err);
 
 	if (result < 0)
@@ -168,7 +168,7 @@ static void leave(struct job_engine *engine, struct job_turn *turn)
 
 void job_turn_step(struct job_turn *turn, enum job_step step)
 {
-	struct job_engine *engine = turn->errand.engine;
+	struct job_engine *engine = turn->work_item.engine;
 
 	pthread_mutex_lock(&engine->lock);
 	turn->step = step;
@@ -192,7 +192,7 @@ static struct job_listing line_of(const struct job_turn *turn)
 
 void job_turn_over(struct job_turn *turn)
 {
-	struct job_engine *engine = turn->errand.engine;
+	struct job_engine *engine = turn->work_item.engine;
 
 	pthread_mutex_lock(&engine->lock);
 	leave(engine, turn);

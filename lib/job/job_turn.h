@@ -22,25 +22,25 @@
 struct job;
 struct job_engine;
 
-/* Work of one thread for another. `code` and `error` are the worker's to write, until the errand is back. */
-struct job_errand {
-	struct job_errand *next;
+/* Work of one thread for another. `code` and `error` are the worker's to write, until the work item is back. */
+struct job_work_item {
+	struct job_work_item *next;
 	struct job_engine *engine;
-	int (*work)(struct job_errand *errand, struct err *err); /* on a keeper */
-	void (*back)(struct job_errand *errand);                 /* on the reactor; never changes */
+	int (*work)(struct job_work_item *work_item, struct err *err); /* on an I/O worker */
+	void (*back)(struct job_work_item *work_item);                 /* on the reactor; never changes */
 	struct err *error;                                       /* NULL: of no interest */
 	int code;
 };
-struct job_errands {
-	struct job_errand *head, *tail;
+struct job_work_items {
+	struct job_work_item *head, *tail;
 };
-void job_errands_add(struct job_errands *errands, struct job_errand *errand);
-struct job_errand *job_errands_take(struct job_errands *errands);
-/* `work` on a keeper, or in a transaction on the writer's thread (its argument is the errand; a roll-back may repeat
- * it); then `back`. */
-void job_lend_keeper(struct job_errand *errand, int (*work)(struct job_errand *errand, struct err *err));
-void job_lend_writer(struct job_errand *errand, store_work work);
-void job_post(struct job_errand *errand); /* the work is done: `back` */
+void job_work_items_add(struct job_work_items *work_items, struct job_work_item *work_item);
+struct job_work_item *job_work_items_take(struct job_work_items *work_items);
+/* `work` on an I/O worker, or in a transaction on the writer's thread (its argument is the work item; a roll-back may
+ * repeat it); then `back`. */
+void job_lend_io(struct job_work_item *work_item, int (*work)(struct job_work_item *work_item, struct err *err));
+void job_lend_writer(struct job_work_item *work_item, store_work work);
+void job_post(struct job_work_item *work_item); /* the work is done: `back` */
 
 /* The turns of one conversation that are not over. */
 struct job_queue {
@@ -59,7 +59,7 @@ struct job_turn {
 	atomic_bool cancelled;
 	struct job *job; /* NULL: an upload or a reset; they need no jail */
 	void (*advance)(struct job_turn *turn, enum job_event event);
-	struct job_errand errand;
+	struct job_work_item work_item;
 	struct workspace_names read; /* files that were found changed in the workspace's folder */
 	struct err error; /* why it could not be done; code ERR_NONE: it could, so far */
 	/* Whose it is; unchanged after job_turn_enter. `place`: the conversation's hash or "". */

@@ -37,9 +37,9 @@ int job_store_files(struct store *store, const struct job_request *request, cons
 	return 0;
 }
 
-static int upload_work(struct store_txn *txn, void *errand, struct err *err)
+static int upload_work(struct store_txn *txn, void *work_item, struct err *err)
 {
-	struct job_visit *visit = job_visit_of(errand);
+	struct job_visit *visit = job_visit_of(work_item);
 	int64_t row;
 	int result = job_visit_recall(txn, visit, err);
 
@@ -114,9 +114,9 @@ static struct reset *reset_of(struct job_visit *visit)
 	return container_of(visit, struct reset, visit);
 }
 
-static int reset_work(struct store_txn *txn, void *errand, struct err *err)
+static int reset_work(struct store_txn *txn, void *work_item, struct err *err)
 {
-	struct reset *reset = reset_of(job_visit_of(errand));
+	struct reset *reset = reset_of(job_visit_of(work_item));
 	const struct store_sandbox place = {.owner = reset->visit.who->owner,
 					    .conversation = reset->visit.who->conversation,
 					    .language = reset->language};
@@ -129,7 +129,7 @@ static void reset_begin(struct job_visit *visit)
 {
 	struct reset *reset = reset_of(visit);
 
-	reset->n_ended = job_sandboxes_reset(visit->turn.errand.engine, visit->place, reset->language);
+	reset->n_ended = job_sandboxes_reset(visit->turn.work_item.engine, visit->place, reset->language);
 }
 
 int job_reset(struct job_engine *engine, const struct job_request *who, size_t *ret_ended, struct err *err)

@@ -7,9 +7,9 @@
 
 #include "lib/store/record/store_request.h"
 
-struct job_visit *job_visit_of(struct job_errand *errand)
+struct job_visit *job_visit_of(struct job_work_item *work_item)
 {
-	return container_of(errand, struct job_visit, turn.errand);
+	return container_of(work_item, struct job_visit, turn.work_item);
 }
 
 static struct store_request request_of(const struct job_visit *visit)
@@ -39,7 +39,7 @@ static enum job_step begin(struct job_visit *visit)
 {
 	if (visit->begin)
 		visit->begin(visit);
-	job_lend_writer(&visit->turn.errand, visit->work);
+	job_lend_writer(&visit->turn.work_item, visit->work);
 	return JOB_RECORDING;
 }
 
@@ -47,26 +47,26 @@ static enum job_step take_turn(struct job_visit *visit)
 {
 	if (!job_workspace_has(&visit->turn))
 		return begin(visit);
-	job_lend_keeper(&visit->turn.errand, job_workspace_read);
+	job_lend_io(&visit->turn.work_item, job_workspace_read);
 	return JOB_READING;
 }
 
 static enum job_step recorded(struct job_visit *visit)
 {
-	struct job_errand *errand = &visit->turn.errand;
+	struct job_work_item *work_item = &visit->turn.work_item;
 
-	if (errand->code < 0 || visit->again)
+	if (work_item->code < 0 || visit->again)
 		return JOB_OVER;
-	job_tell_files(errand->engine, &visit->files);
+	job_tell_files(work_item->engine, &visit->files);
 	if (visit->files.count == 0 || !job_workspace_has(&visit->turn))
 		return JOB_OVER;
-	job_lend_keeper(errand, job_workspace_write_visit);
+	job_lend_io(work_item, job_workspace_write_visit);
 	return JOB_WRITING;
 }
 
 static enum job_step next_step(struct job_visit *visit, enum job_event event)
 {
-	const bool failed = visit->turn.errand.code < 0;
+	const bool failed = visit->turn.work_item.code < 0;
 
 	if (event != JOB_RETURNED)
 		return event == JOB_TURN ? take_turn(visit) : JOB_OVER;
@@ -115,7 +115,7 @@ int job_visit_init(struct job_visit *visit, struct job_engine *engine, const str
 
 int job_visit_enter(struct job_visit *visit, struct err *err)
 {
-	struct job_engine *engine = visit->turn.errand.engine;
+	struct job_engine *engine = visit->turn.work_item.engine;
 	const struct job_request *who = visit->who;
 
 	store_conversation_hash(engine->store, who->owner, who->conversation, visit->place);
@@ -134,8 +134,8 @@ int job_visit_wait(struct job_visit *visit, int code, struct err *err)
 	struct job_turn *turn = &visit->turn;
 
 	sem_init(&visit->over, 0, 0);
-	turn->errand.code = code;
-	job_post(&turn->errand);
+	turn->work_item.code = code;
+	job_post(&turn->work_item);
 	while (sem_wait(&visit->over) < 0 && errno == EINTR)
 		;
 	sem_destroy(&visit->over);

@@ -17,11 +17,11 @@ struct job_visit {
 	char place[SHA256_HEX_SIZE];   /* the conversation's hash */
 	sem_t over;                    /* not the engine's: that may be gone when the caller wakes */
 	struct job_files files;        /* that are put, or were changed by `work`: for the news */
-	store_work work;               /* its argument is the turn's errand */
+	store_work work;               /* its argument is the turn's work item */
 	void (*begin)(struct job_visit *visit); /* NULL: nothing */
 	bool again;                    /* the key's first call did it, nothing was done now */
 };
-struct job_visit *job_visit_of(struct job_errand *errand);
+struct job_visit *job_visit_of(struct job_work_item *work_item);
 /* Before all else; `who` needs a conversation. */
 int job_visit_init(struct job_visit *visit, struct job_engine *engine, const struct job_request *who, store_work work,
 		   struct err *err);

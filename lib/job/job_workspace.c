@@ -13,24 +13,24 @@ int job_workspace_start(struct job_engine *engine, struct err *err)
 
 bool job_workspace_has(const struct job_turn *turn)
 {
-	const struct workspace *workspace = turn->errand.engine->workspace;
+	const struct workspace *workspace = turn->work_item.engine->workspace;
 
 	return workspace && streq(turn->place, workspace_place(workspace));
 }
 
-static struct job_turn *turn_of(struct job_errand *errand)
+static struct job_turn *turn_of(struct job_work_item *work_item)
 {
-	return container_of(errand, struct job_turn, errand);
+	return container_of(work_item, struct job_turn, work_item);
 }
 
-int job_workspace_read(struct job_errand *errand, struct err *err)
+int job_workspace_read(struct job_work_item *work_item, struct err *err)
 {
-	return workspace_read(errand->engine->workspace, &turn_of(errand)->read, err);
+	return workspace_read(work_item->engine->workspace, &turn_of(work_item)->read, err);
 }
 
 void job_workspace_tell(struct job_turn *turn)
 {
-	const struct job_engine *engine = turn->errand.engine;
+	const struct job_engine *engine = turn->work_item.engine;
 	struct job_news news = {.owner = turn->owner, .conversation = engine->config->workspace.conversation};
 
 	for (size_t i = 0; engine->tell && i < turn->read.count; i++) {
@@ -58,9 +58,9 @@ static bool changed(const struct job_result *result, const char *name)
 	return false;
 }
 
-int job_workspace_write(struct job_errand *errand, struct err *err)
+int job_workspace_write(struct job_work_item *work_item, struct err *err)
 {
-	struct job *job = container_of(errand, struct job, turn.errand);
+	struct job *job = container_of(work_item, struct job, turn.work_item);
 	struct job_result *result = &job->run.result;
 	const struct job_files *given = &job->asked.files;
 	auto_free struct workspace_change *changes = xcalloc(result->n_changes + given->count + 1, sizeof(*changes));
@@ -78,16 +78,16 @@ int job_workspace_write(struct job_errand *errand, struct err *err)
 			changes[count++] = change_of(&change->file, change->kind == JAIL_FILE_DELETED);
 	}
 	buf_init(&note, WORKSPACE_NOTE_MAX);
-	workspace_write(errand->engine->workspace, changes, count, &note);
+	workspace_write(work_item->engine->workspace, changes, count, &note);
 	if (note.length > 0)
 		result->workspace = buf_steal(&note, NULL);
 	return 0;
 }
 
-int job_workspace_write_visit(struct job_errand *errand, struct err *err)
+int job_workspace_write_visit(struct job_work_item *work_item, struct err *err)
 {
-	const struct job_visit *visit = job_visit_of(errand);
-	struct job_engine *engine = errand->engine;
+	const struct job_visit *visit = job_visit_of(work_item);
+	struct job_engine *engine = work_item->engine;
 	const struct job_files *files = &visit->files;
 	auto_free struct workspace_change *changes = xcalloc(files->count + 1, sizeof(*changes));
 	auto_free struct store_file *now = xcalloc(files->count + 1, sizeof(*now));
@@ -116,10 +116,10 @@ int job_workspace_write_visit(struct job_errand *errand, struct err *err)
 
 /* -------- a look -------------------------------------------------------------------------------------- */
 
-static int nothing(struct store_txn *txn, void *errand, struct err *err)
+static int nothing(struct store_txn *txn, void *work_item, struct err *err)
 {
 	(void)txn;
-	(void)errand;
+	(void)work_item;
 	(void)err;
 	return 0;
 }

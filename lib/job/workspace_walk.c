@@ -188,7 +188,7 @@ static int add_file(struct walk *walk, const char *path, const struct stat *stat
 }
 
 /* Temporary names of a process that is not there any more. */
-static void sweep(const struct walk *walk, int folder, const char *name)
+static void remove_leftover(const struct walk *walk, int folder, const char *name)
 {
 	uint64_t pid;
 	auto_free char *digits = xstrndup(name + strlen(PREFIX), strcspn(name + strlen(PREFIX), "-"));
@@ -233,7 +233,7 @@ static int look(struct walk *walk, int folder, const char *name, const char *pat
 	struct stat status;
 
 	if (workspace_temporary(name))
-		sweep(walk, folder, name);
+		remove_leftover(walk, folder, name);
 	if (fstatat(folder, name, &status, AT_SYMLINK_NOFOLLOW) < 0)
 		return errno == ENOENT ? 0 : err_errno(walk->err, "a file of the workspace cannot be seen");
 	const bool is_folder = S_ISDIR(status.st_mode);

@@ -179,7 +179,7 @@ static int make_database(struct store *store, struct err *err)
 	return 0;
 }
 
-/* An empty database next to contents is a loss and no first start: the sweeper would remove them all. */
+/* An empty database next to contents is a loss and no first start: the garbage collector would remove them all. */
 static int check_first_start(struct store *store, const char *path, struct err *err)
 {
 	bool any = false;
@@ -227,9 +227,9 @@ static struct store *store_new(enum store_mode mode)
 		store->instance_fd = -1;
 	store->queue_end = &store->queue;
 	pthread_mutex_init(&store->readers_lock, NULL);
-	pthread_mutex_init(&store->tidy.lock, NULL);
+	pthread_mutex_init(&store->retainer.lock, NULL);
 	pthread_mutex_init(&store->refused.lock, NULL);
-	pthread_cond_init(&store->tidy.wake, NULL);
+	pthread_cond_init(&store->retainer.wake, NULL);
 	pthread_mutex_init(&store->queue_lock, NULL);
 	pthread_cond_init(&store->queue_more, NULL);
 	return store;
@@ -296,7 +296,7 @@ void store_close(struct store *store)
 	const int fds[] = {store->blobs_fd,    store->running_fd, store->instances_fd,
 			   store->instance_fd, store->dir_fd,     store->lock_fd};
 
-	store_tidy_stop(store);
+	store_retain_stop(store);
 	if (store->writer_started) {
 		store_refused_write(store);
 		store_uptime_save(store, NULL); /* conversations live a little longer where it fails */
@@ -316,9 +316,9 @@ void store_close(struct store *store)
 	explicit_bzero(store->secret, sizeof(store->secret));
 	explicit_bzero(store->env_key, sizeof(store->env_key));
 	pthread_mutex_destroy(&store->readers_lock);
-	pthread_mutex_destroy(&store->tidy.lock);
+	pthread_mutex_destroy(&store->retainer.lock);
 	pthread_mutex_destroy(&store->refused.lock);
-	pthread_cond_destroy(&store->tidy.wake);
+	pthread_cond_destroy(&store->retainer.wake);
 	pthread_mutex_destroy(&store->queue_lock);
 	pthread_cond_destroy(&store->queue_more);
 	free(store->path);

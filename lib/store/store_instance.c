@@ -293,7 +293,7 @@ static int reap_instance(struct store *store, const char *instance, const char *
 }
 
 /* Partial output of a run that is recorded (the process was killed between commit and removal) or was never begun. */
-static int sweep_running(struct store *store, struct err *err)
+static int collect_running(struct store *store, struct err *err)
 {
 	auto_reader struct store_reader reader = {0};
 	int failed = store_reader_take(store, &reader, err);
@@ -386,5 +386,5 @@ int store_reap(struct store *store, struct err *err)
 		query_read(&q, columns, ARRAY_SIZE(columns), &gone);
 		failed = reap_instance(store, gone.id, gone.kind, err);
 	}
-	return failed < 0 ? failed : sweep_running(store, err);
+	return failed < 0 ? failed : collect_running(store, err);
 }

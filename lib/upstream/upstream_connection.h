@@ -57,8 +57,8 @@ struct connection_loop {
 };
 
 /* One call or one list. */
-struct order {
-	struct order *next;
+struct upstream_order {
+	struct upstream_order *next;
 	uint64_t id;
 	struct upstream_key key;
 	bool list, dispatched; /* list: else a call */
@@ -73,8 +73,8 @@ struct order {
 	upstream_listed *listed;
 	void *arg;
 
-	struct connection *connection;
-	struct exchange *exchange;     /* the message that is under way; NULL: waits */
+	struct upstream_connection *connection;
+	struct upstream_exchange *exchange; /* the message that is under way; NULL: waits */
 	int64_t not_before_us;         /* waits until then: for a server that is busy, or a task to be polled */
 	int64_t queued_us, started_us; /* clock_now_us */
 	int attempts, rounds, reconnects;
@@ -99,11 +99,11 @@ enum exchange_kind {
 	EXCHANGE_STREAM,  /* HTTP: a GET, for what the server asks outside of calls */
 	EXCHANGE_GOODBYE, /* HTTP: DELETE of the session */
 };
-struct exchange {
-	struct exchange *next;
-	struct connection *connection;
+struct upstream_exchange {
+	struct upstream_exchange *next;
+	struct upstream_connection *connection;
 	enum exchange_kind kind;
-	struct order *order; /* NULL: the connection's own */
+	struct upstream_order *order; /* NULL: the connection's own */
 	int64_t id;          /* 0: none */
 	struct buf body;
 	struct buf headers;  /* HTTP: "Name: value" lines, of the modern era */
@@ -128,22 +128,23 @@ struct failure {
 	const char *text;
 };
 
-struct connection;
+struct upstream_connection;
 struct transport {
 	/* Begins to connect; 0: connection_started comes, now or later. */
-	int (*open)(struct connection *connection, struct err *err);
+	int (*open)(struct upstream_connection *connection, struct err *err);
 	/* The exchange is sent, and ends by connection_received (with its answer) or connection_failed. Notices and
 	 * goodbyes end by connection_failed only where that matters to nobody: the transport frees them. */
-	void (*send)(struct connection *connection, struct exchange *exchange);
+	void (*send)(struct upstream_connection *connection, struct upstream_exchange *exchange);
 	/* Nobody waits for it any more. */
-	void (*forget)(struct connection *connection, struct exchange *exchange);
-	void (*close)(struct connection *connection);         /* no callback comes after it */
-	void (*turn)(struct connection *connection);          /* once a turn of the loop; may be NULL */
-	int64_t (*wake)(const struct connection *connection); /* when it wants a turn at last; INT64_MAX: never */
+	void (*forget)(struct upstream_connection *connection, struct upstream_exchange *exchange);
+	void (*close)(struct upstream_connection *connection); /* no callback comes after it */
+	void (*turn)(struct upstream_connection *connection);  /* once a turn of the loop; may be NULL */
+	int64_t (*wake)(
+		const struct upstream_connection *connection); /* when it wants a turn at last; INT64_MAX: never */
 };
 
-struct connection {
-	struct connection *next;
+struct upstream_connection {
+	struct upstream_connection *next;
 	struct connection_loop *loop;
 	const struct upstream_server *server;
 	const struct transport *transport;
@@ -155,8 +156,8 @@ struct connection {
 	const char *protocol;
 	char session[256]; /* HTTP: Mcp-Session-Id; "": none */
 	bool worked;       /* this session has answered something */
-	struct exchange *exchanges;
-	struct order *orders; /* in the order in which they came */
+	struct upstream_exchange *exchanges;
+	struct upstream_order *orders; /* in the order in which they came */
 	int in_flight;
 	int64_t used_us, deadline_us; /* of the handshake */
 	int probes;
@@ -172,49 +173,53 @@ struct connection {
 	void *wire; /* the transport's */
 };
 
-struct connection *connection_new(struct connection_loop *loop, const struct upstream_key *key, int instance,
-				  const struct transport *transport);
-void connection_free(struct connection *connection); /* orders of it are ended as cancelled */
-void connection_submit(struct connection *connection, struct order *order);
-void connection_cancel(struct order *order); /* upstream too; it ends as cancelled */
+struct upstream_connection *connection_new(struct connection_loop *loop, const struct upstream_key *key, int instance,
+					   const struct transport *transport);
+void connection_free(struct upstream_connection *connection); /* orders of it are ended as cancelled */
+void connection_submit(struct upstream_connection *connection, struct upstream_order *order);
+void connection_cancel(struct upstream_order *order); /* upstream too; it ends as cancelled */
 /* Deadlines, back-off, idle ends; and when the next of these is due (INT64_MAX: nothing is). */
-void connection_turn(struct connection *connection);
-int64_t connection_wake(const struct connection *connection);
-void connection_close(struct connection *connection); /* politely */
+void connection_turn(struct upstream_connection *connection);
+int64_t connection_wake(const struct upstream_connection *connection);
+void connection_close(struct upstream_connection *connection); /* politely */
 
 /* From transports. `message` is one JSON-RPC message that passed raw_check; `via` NULL: it came over a pipe. */
-void connection_started(struct connection *connection);
-void connection_received(struct connection *connection, struct exchange *via, struct raw message);
-void connection_failed(struct exchange *exchange, const struct failure *failure); /* frees it */
-void connection_lost(struct connection *connection, const char *why, const char *text); /* with all exchanges */
-struct exchange *connection_find(struct connection *connection, int64_t id);
+void connection_started(struct upstream_connection *connection);
+void connection_received(struct upstream_connection *connection, struct upstream_exchange *via, struct raw message);
+void connection_failed(struct upstream_exchange *exchange, const struct failure *failure); /* frees it */
+void connection_lost(struct upstream_connection *connection, const char *why,
+		     const char *text); /* with all exchanges */
+struct upstream_exchange *connection_find(struct upstream_connection *connection, int64_t id);
 
 /* Among the files of a connection: upstream_life.c, */
-struct exchange *connection_exchange(struct connection *connection, enum exchange_kind kind, struct order *order);
-void connection_send(struct exchange *exchange);
-void connection_drop(struct exchange *exchange); /* frees it; the transport forgets it */
-void connection_enter(struct connection *connection, enum connection_state state);
+struct upstream_exchange *connection_exchange(struct upstream_connection *connection, enum exchange_kind kind,
+					      struct upstream_order *order);
+void connection_send(struct upstream_exchange *exchange);
+void connection_drop(struct upstream_exchange *exchange); /* frees it; the transport forgets it */
+void connection_enter(struct upstream_connection *connection, enum connection_state state);
 /* What waits learns the text, which may have what the server wrote; the log gets why, which has nothing of it. */
-void connection_broken(struct connection *connection, const char *why, const char *text);
-void connection_advance(struct connection *connection);
-void connection_end(struct order *order, struct upstream_answer *answer); /* frees the order */
-void connection_end_error(struct order *order, enum upstream_kind kind, const char *format, ...)
+void connection_broken(struct upstream_connection *connection, const char *why, const char *text);
+void connection_advance(struct upstream_connection *connection);
+void connection_end(struct upstream_order *order, struct upstream_answer *answer); /* frees the order */
+void connection_end_error(struct upstream_order *order, enum upstream_kind kind, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
-void connection_again(struct order *order, int64_t after_us); /* back to those that wait */
-void connection_forget_session(struct connection *connection);
+void connection_again(struct upstream_order *order, int64_t after_us); /* back to those that wait */
+void connection_forget_session(struct upstream_connection *connection);
 /* upstream_handshake.c, */
-void connection_shake(struct connection *connection); /* the first request that its era needs */
-void connection_shaken(struct exchange *exchange, struct raw result, struct raw error);
-void connection_shake_failed(struct connection *connection, enum exchange_kind kind, const struct failure *failure);
+void connection_shake(struct upstream_connection *connection); /* the first request that its era needs */
+void connection_shaken(struct upstream_exchange *exchange, struct raw result, struct raw error);
+void connection_shake_failed(struct upstream_connection *connection, enum exchange_kind kind,
+			     const struct failure *failure);
 /* upstream_order.c: requests of orders and their answers. */
-void connection_send_order(struct order *order);
-void connection_answered(struct exchange *exchange, struct raw result, struct raw error);
-void connection_order_failed(struct order *order, enum exchange_kind kind, const struct failure *failure);
-void connection_order_free(struct order *order);
-void connection_next_round(struct order *order, char *responses); /* JSON, taken over; NULL: none */
+void connection_send_order(struct upstream_order *order);
+void connection_answered(struct upstream_exchange *exchange, struct raw result, struct raw error);
+void connection_order_failed(struct upstream_order *order, enum exchange_kind kind, const struct failure *failure);
+void connection_order_free(struct upstream_order *order);
+void connection_next_round(struct upstream_order *order, char *responses); /* JSON, taken over; NULL: none */
 /* upstream_incoming.c: what servers ask. */
 struct question;
-void connection_question(struct order *order, struct raw requests); /* connection_next_round follows */
+void connection_question(struct upstream_order *order, struct raw requests); /* connection_next_round follows */
 void connection_replied(struct connection_loop *loop, uint64_t question, const char *result);
 /* Nobody waits for the answers to an order's questions any more; without an order, to those of a connection. */
-void connection_unask(struct connection_loop *loop, const struct order *order, const struct connection *connection);
+void connection_unask(struct connection_loop *loop, const struct upstream_order *order,
+		      const struct upstream_connection *connection);

@@ -301,7 +301,7 @@ static bool is_named(const struct upstream_data *data, const char *name)
 }
 
 /* Removes what the index does not name; without `data`, everything. */
-static int sweep(int folder_fd, const struct upstream_data *data)
+static int remove_leftovers(int folder_fd, const struct upstream_data *data)
 {
 	int fd = openat(folder_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), result = 0;
 	DIR *list = fd < 0 ? NULL : fdopendir(fd);
@@ -326,7 +326,7 @@ int upstream_data_commit(struct upstream_data *data, struct err *err)
 		errno = data->failed;
 		return err_errno(err, "keeping the files of %s", data->server);
 	}
-	if (sweep(data->folder_fd, data) < 0)
+	if (remove_leftovers(data->folder_fd, data) < 0)
 		log_event(LOG_WARN, "old files of an upstream server were not removed", "server", data->server, NULL);
 	return 0;
 }
@@ -351,7 +351,7 @@ static int forget_one(int all_fd, const char *server_hash, const char *owner_has
 
 	if (fd < 0)
 		return 0;
-	if (lock_folder(servers, owner_hash, fd) < 0 || sweep(fd, NULL) < 0 ||
+	if (lock_folder(servers, owner_hash, fd) < 0 || remove_leftovers(fd, NULL) < 0 ||
 	    unlinkat(servers, owner_hash, AT_REMOVEDIR) < 0)
 		return -1;
 	return 1;

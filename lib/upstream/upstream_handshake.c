@@ -24,9 +24,9 @@
 
 static const char *const legacy_revisions[] = {UPSTREAM_LEGACY_ALL};
 
-static void probe(struct connection *connection)
+static void probe(struct upstream_connection *connection)
 {
-	struct exchange *exchange = connection_exchange(connection, EXCHANGE_PROBE, NULL);
+	struct upstream_exchange *exchange = connection_exchange(connection, EXCHANGE_PROBE, NULL);
 
 	connection->era = ERA_MODERN; /* how it is written */
 	connection->probes++;
@@ -38,9 +38,9 @@ static void probe(struct connection *connection)
 	connection_send(exchange);
 }
 
-static void initialize(struct connection *connection)
+static void initialize(struct upstream_connection *connection)
 {
-	struct exchange *exchange;
+	struct upstream_exchange *exchange;
 	bool relay = connection->loop->ask != NULL && connection->server->elicitation == UPSTREAM_ELICITATION_RELAY;
 
 	connection->era = ERA_LEGACY;
@@ -59,7 +59,7 @@ static void initialize(struct connection *connection)
 	connection_send(exchange);
 }
 
-void connection_shake(struct connection *connection)
+void connection_shake(struct upstream_connection *connection)
 {
 	bool known = connection->era != ERA_UNKNOWN &&
 		     (connection->era_us == 0 || connection->loop->now_us - connection->era_us < ERA_KEPT);
@@ -77,7 +77,7 @@ void connection_shake(struct connection *connection)
 		connection_advance(connection);
 }
 
-static void keep_about(struct connection *connection, struct raw result)
+static void keep_about(struct upstream_connection *connection, struct raw result)
 {
 	struct raw info = raw_member(result, "serverInfo");
 	auto_free char *name = raw_string(raw_member(info, "name")), *version = raw_string(raw_member(info, "version"));
@@ -99,7 +99,7 @@ static bool names_modern(struct raw versions)
 	return false;
 }
 
-static void probed(struct connection *connection, struct raw result, struct raw error)
+static void probed(struct upstream_connection *connection, struct raw result, struct raw error)
 {
 	static const char refuses[] = "it speaks " UPSTREAM_MODERN " and refuses every request";
 	int64_t code = 0;
@@ -131,11 +131,11 @@ static const char *legacy_revision(struct raw version)
 	return NULL;
 }
 
-static void initialized(struct connection *connection, struct raw result, struct raw error)
+static void initialized(struct upstream_connection *connection, struct raw result, struct raw error)
 {
 	auto_free char *message = raw_string(raw_member(error, "message"));
 	const char *revision = legacy_revision(raw_member(result, "protocolVersion"));
-	struct exchange *notice;
+	struct upstream_exchange *notice;
 
 	if (revision == NULL) {
 		const char *why = error.text != NULL
@@ -158,9 +158,9 @@ static void initialized(struct connection *connection, struct raw result, struct
 		connection_send(connection_exchange(connection, EXCHANGE_STREAM, NULL));
 }
 
-void connection_shaken(struct exchange *exchange, struct raw result, struct raw error)
+void connection_shaken(struct upstream_exchange *exchange, struct raw result, struct raw error)
 {
-	struct connection *connection = exchange->connection;
+	struct upstream_connection *connection = exchange->connection;
 	bool probing = exchange->kind == EXCHANGE_PROBE;
 
 	connection_drop(exchange);
@@ -182,7 +182,8 @@ static bool says_unknown(const struct failure *failure)
 	return failure->kind == FAILURE_STATUS && failure->status >= 400 && failure->status < 500;
 }
 
-void connection_shake_failed(struct connection *connection, enum exchange_kind kind, const struct failure *failure)
+void connection_shake_failed(struct upstream_connection *connection, enum exchange_kind kind,
+			     const struct failure *failure)
 {
 	static const char credentials[] = "it wants other credentials (headers)";
 	bool probing = kind == EXCHANGE_PROBE, program = connection->server->command != NULL;

@@ -21,14 +21,14 @@
 #define RETRY_MS    1000
 #define BRIEF       200 /* bytes of a page that is shown in an error */
 
-static int http_transport_open(struct connection *connection, struct err *err)
+static int http_transport_open(struct upstream_connection *connection, struct err *err)
 {
 	(void)err;
 	connection_started(connection);
 	return 0;
 }
 
-static void http_send(struct connection *connection, struct exchange *exchange)
+static void http_send(struct upstream_connection *connection, struct upstream_exchange *exchange)
 {
 	struct transfer *transfer = http_transfer_new(connection, exchange);
 
@@ -36,7 +36,7 @@ static void http_send(struct connection *connection, struct exchange *exchange)
 	http_transfer_begin(transfer, connection, exchange->kind == EXCHANGE_STREAM ? "GET" : "POST", NULL);
 }
 
-static void http_forget(struct connection *connection, struct exchange *exchange)
+static void http_forget(struct upstream_connection *connection, struct upstream_exchange *exchange)
 {
 	struct transfer *transfer = exchange->transfer;
 	struct http *http = connection->loop->multi;
@@ -49,7 +49,7 @@ static void http_forget(struct connection *connection, struct exchange *exchange
 }
 
 /* Says goodbye to a session. */
-static void http_transport_close(struct connection *connection)
+static void http_transport_close(struct upstream_connection *connection)
 {
 	struct transfer *transfer;
 
@@ -111,7 +111,7 @@ static void deliver_events(struct transfer *transfer)
 /* A stream that ended without its answer. */
 static void stream_ended(struct transfer *transfer, const char *why)
 {
-	struct connection *connection = transfer->connection;
+	struct upstream_connection *connection = transfer->connection;
 	int64_t wait = transfer->sse.retry_ms >= 0 ? transfer->sse.retry_ms : RETRY_MS;
 	bool standing = transfer->exchange->kind == EXCHANGE_STREAM;
 

@@ -81,7 +81,7 @@ static bool header_is(const char *line, size_t length, const char *name, const c
 static size_t take_header(char *data, size_t size, size_t count, void *arg)
 {
 	struct transfer *transfer = arg;
-	struct connection *connection = transfer->connection;
+	struct upstream_connection *connection = transfer->connection;
 	const char *value;
 	size_t length, n = size * count;
 	uint64_t seconds;
@@ -158,10 +158,11 @@ static void add_header(struct transfer *transfer, const char *name, const char *
 	transfer->headers = curl_slist_append(transfer->headers, line);
 }
 
-static void set_headers(struct transfer *transfer, const struct connection *connection, bool get, const char *last_id)
+static void set_headers(struct transfer *transfer, const struct upstream_connection *connection, bool get,
+			const char *last_id)
 {
 	const struct upstream_server *server = connection->server;
-	const struct exchange *exchange = transfer->exchange;
+	const struct upstream_exchange *exchange = transfer->exchange;
 
 	for (size_t i = 0; i < server->headers.count; i++)
 		add_header(transfer, server->headers.keys[i], server->headers.values[i]);
@@ -229,7 +230,7 @@ void http_transfer_end(struct transfer *transfer, struct http *http)
 }
 
 /* `method`: POST, GET, DELETE. */
-void http_transfer_begin(struct transfer *transfer, struct connection *connection, const char *method,
+void http_transfer_begin(struct transfer *transfer, struct upstream_connection *connection, const char *method,
 			 const char *last_id)
 {
 	struct http *http = connection->loop->multi;
@@ -261,7 +262,7 @@ void http_transfer_begin(struct transfer *transfer, struct connection *connectio
 	curl_multi_add_handle(http->multi, easy);
 }
 
-struct transfer *http_transfer_new(struct connection *connection, struct exchange *exchange)
+struct transfer *http_transfer_new(struct upstream_connection *connection, struct upstream_exchange *exchange)
 {
 	struct http *http = connection->loop->multi;
 	struct transfer *transfer = xcalloc(1, sizeof(*transfer));

@@ -19,8 +19,8 @@ struct message {
 
 struct transfer {
 	struct transfer *next;
-	struct connection *connection; /* NULL: a goodbye */
-	struct exchange *exchange;     /* NULL: nobody waits for it any more */
+	struct upstream_connection *connection; /* NULL: a goodbye */
+	struct upstream_exchange *exchange;     /* NULL: nobody waits for it any more */
 	CURL *easy;                    /* NULL: waits to begin again */
 	struct curl_slist *headers;
 	char *url;
@@ -41,9 +41,9 @@ struct http {
 };
 
 /* Not begun yet. `exchange` NULL: for a goodbye. */
-struct transfer *http_transfer_new(struct connection *connection, struct exchange *exchange);
+struct transfer *http_transfer_new(struct upstream_connection *connection, struct upstream_exchange *exchange);
 /* POST of the exchange's body, GET of a stream (from behind the event last_id, if not NULL), DELETE of the session. */
-void http_transfer_begin(struct transfer *transfer, struct connection *connection, const char *method,
+void http_transfer_begin(struct transfer *transfer, struct upstream_connection *connection, const char *method,
 			 const char *last_id);
 void http_transfer_end(struct transfer *transfer, struct http *http); /* the request; the transfer stays */
 void http_transfer_reap(struct http *http);                      /* frees those that are dead */

@@ -24,8 +24,8 @@
 struct question {
 	struct question *next;
 	uint64_t id;
-	struct connection *connection;
-	struct order *order; /* of a round of input_required; NULL: a request of the legacy era */
+	struct upstream_connection *connection;
+	struct upstream_order *order; /* of a round of input_required; NULL: a request of the legacy era */
 	char *key;           /* of inputRequests, or the request's id; JSON */
 	char *reply;         /* NULL: not answered yet */
 };
@@ -37,7 +37,8 @@ static void free_question(struct question *question)
 	free(question);
 }
 
-void connection_unask(struct connection_loop *loop, const struct order *order, const struct connection *connection)
+void connection_unask(struct connection_loop *loop, const struct upstream_order *order,
+		      const struct upstream_connection *connection)
 {
 	for (struct question **at = &loop->questions; *at != NULL;) {
 		struct question *question = *at;
@@ -51,9 +52,9 @@ void connection_unask(struct connection_loop *loop, const struct order *order, c
 	}
 }
 
-static void send_answer(struct connection *connection, struct raw id, const char *member, const char *value)
+static void send_answer(struct upstream_connection *connection, struct raw id, const char *member, const char *value)
 {
-	struct exchange *exchange = connection_exchange(connection, EXCHANGE_NOTICE, NULL);
+	struct upstream_exchange *exchange = connection_exchange(connection, EXCHANGE_NOTICE, NULL);
 
 	buf_printf(&exchange->body, "{\"jsonrpc\":\"2.0\",\"id\":%.*s,\"%s\":%s}", (int)id.length, id.text, member,
 		   value);
@@ -77,7 +78,7 @@ static char *roots_of(const struct upstream_server *server)
 
 /* What is answered without asking anybody, the caller's; NULL: a person is to be asked. `*ret_known`: is it answered at
  * all? */
-static char *answer_at_once(const struct connection *connection, const char *method, bool *ret_known)
+static char *answer_at_once(const struct upstream_connection *connection, const char *method, bool *ret_known)
 {
 	const struct connection_loop *loop = connection->loop;
 	const struct upstream_server *server = connection->server;
@@ -97,7 +98,8 @@ static char *answer_at_once(const struct connection *connection, const char *met
 	return xstrdup(CANCEL);
 }
 
-static struct question *new_question(struct connection *connection, struct order *order, struct raw key)
+static struct question *new_question(struct upstream_connection *connection, struct upstream_order *order,
+				     struct raw key)
 {
 	struct question *question = xcalloc(1, sizeof(*question));
 	struct connection_loop *loop = connection->loop;
@@ -113,7 +115,7 @@ static struct question *new_question(struct connection *connection, struct order
 
 static void pose(const struct question *question, const char *method, struct raw parameters)
 {
-	const struct connection *connection = question->connection;
+	const struct upstream_connection *connection = question->connection;
 
 	const struct upstream_asked asked = {
 		.question = question->id,
@@ -127,7 +129,7 @@ static void pose(const struct question *question, const char *method, struct raw
 	connection->loop->ask(connection->loop->ask_arg, &asked);
 }
 
-static void requested(struct connection *connection, const char *method, struct raw id, struct raw parameters)
+static void requested(struct upstream_connection *connection, const char *method, struct raw id, struct raw parameters)
 {
 	bool known;
 	auto_free char *answer = answer_at_once(connection, method, &known);
@@ -144,7 +146,7 @@ static void requested(struct connection *connection, const char *method, struct 
 }
 
 /* All questions of the round are answered: the next one begins. */
-static void finish_round(struct order *order)
+static void finish_round(struct upstream_order *order)
 {
 	auto_buf struct buf out = {0};
 
@@ -183,7 +185,7 @@ static bool next_member(struct raw object, size_t *at, struct raw *ret_key, stru
 	return false;
 }
 
-static void ask_one(struct order *order, struct raw key, struct raw request)
+static void ask_one(struct upstream_order *order, struct raw key, struct raw request)
 {
 	auto_free char *method = raw_string(raw_member(request, "method"));
 	auto_buf struct buf name;
@@ -201,7 +203,7 @@ static void ask_one(struct order *order, struct raw key, struct raw request)
 	}
 }
 
-void connection_question(struct order *order, struct raw requests)
+void connection_question(struct upstream_order *order, struct raw requests)
 {
 	struct raw key, request;
 	size_t at = 0;
@@ -238,9 +240,9 @@ void connection_replied(struct connection_loop *loop, uint64_t id, const char *r
 	free_question(question);
 }
 
-static void progressed(struct connection *connection, struct raw parameters)
+static void progressed(struct upstream_connection *connection, struct raw parameters)
 {
-	const struct order *order = connection->orders;
+	const struct upstream_order *order = connection->orders;
 	double progress = -1, total = -1;
 	int64_t token;
 
@@ -260,7 +262,7 @@ static void progressed(struct connection *connection, struct raw parameters)
 	order->progress(order->arg, progress, total, masked.data);
 }
 
-static void notified(struct connection *connection, const char *method, struct raw parameters)
+static void notified(struct upstream_connection *connection, const char *method, struct raw parameters)
 {
 	if (streq(method, "notifications/progress")) {
 		progressed(connection, parameters);
@@ -276,10 +278,11 @@ static void notified(struct connection *connection, const char *method, struct r
 
 enum part { PART_METHOD, PART_ID, PART_PARAMETERS, PART_RESULT, PART_ERROR, PARTS };
 
-static void answered(struct connection *connection, struct exchange *via, const struct raw parts[PARTS])
+static void answered(struct upstream_connection *connection, struct upstream_exchange *via,
+		     const struct raw parts[PARTS])
 {
 	struct raw result = parts[PART_RESULT], error = parts[PART_ERROR], id = parts[PART_ID];
-	struct exchange *exchange = NULL;
+	struct upstream_exchange *exchange = NULL;
 	int64_t number;
 
 	if (raw_int(id, &number))
@@ -296,7 +299,7 @@ static void answered(struct connection *connection, struct exchange *via, const 
 		connection_answered(exchange, result, error);
 }
 
-void connection_received(struct connection *connection, struct exchange *via, struct raw message)
+void connection_received(struct upstream_connection *connection, struct upstream_exchange *via, struct raw message)
 {
 	static const char *const names[PARTS] = {[PART_METHOD] = "method",
 						 [PART_ID] = "id",

@@ -36,10 +36,10 @@ static struct mask *mask_of(const struct upstream_server *server)
 	return mask_new(values, server->secrets.count);
 }
 
-struct connection *connection_new(struct connection_loop *loop, const struct upstream_key *key, int instance,
-				  const struct transport *transport)
+struct upstream_connection *connection_new(struct connection_loop *loop, const struct upstream_key *key, int instance,
+					   const struct transport *transport)
 {
-	struct connection *connection = xcalloc(1, sizeof(*connection));
+	struct upstream_connection *connection = xcalloc(1, sizeof(*connection));
 
 	connection->loop = loop;
 	connection->server = key->server;
@@ -53,9 +53,10 @@ struct connection *connection_new(struct connection_loop *loop, const struct ups
 	return connection;
 }
 
-struct exchange *connection_exchange(struct connection *connection, enum exchange_kind kind, struct order *order)
+struct upstream_exchange *connection_exchange(struct upstream_connection *connection, enum exchange_kind kind,
+					      struct upstream_order *order)
 {
-	struct exchange *exchange = xcalloc(1, sizeof(*exchange));
+	struct upstream_exchange *exchange = xcalloc(1, sizeof(*exchange));
 
 	exchange->connection = connection;
 	exchange->kind = kind;
@@ -72,15 +73,15 @@ struct exchange *connection_exchange(struct connection *connection, enum exchang
 	return exchange;
 }
 
-void connection_send(struct exchange *exchange)
+void connection_send(struct upstream_exchange *exchange)
 {
 	exchange->connection->transport->send(exchange->connection, exchange);
 }
 
 /* Takes it off the list; what it holds is freed by free_exchange. */
-static void unlink_exchange(struct exchange *exchange)
+static void unlink_exchange(struct upstream_exchange *exchange)
 {
-	struct exchange **at = &exchange->connection->exchanges;
+	struct upstream_exchange **at = &exchange->connection->exchanges;
 
 	while (*at != exchange)
 		at = &(*at)->next;
@@ -89,29 +90,29 @@ static void unlink_exchange(struct exchange *exchange)
 		exchange->order->exchange = NULL;
 }
 
-static void free_exchange(struct exchange *exchange)
+static void free_exchange(struct upstream_exchange *exchange)
 {
 	buf_clear(&exchange->body);
 	buf_clear(&exchange->headers);
 	free(exchange);
 }
 
-void connection_drop(struct exchange *exchange)
+void connection_drop(struct upstream_exchange *exchange)
 {
 	unlink_exchange(exchange);
 	exchange->connection->transport->forget(exchange->connection, exchange);
 	free_exchange(exchange);
 }
 
-struct exchange *connection_find(struct connection *connection, int64_t id)
+struct upstream_exchange *connection_find(struct upstream_connection *connection, int64_t id)
 {
-	for (struct exchange *exchange = connection->exchanges; exchange != NULL; exchange = exchange->next)
+	for (struct upstream_exchange *exchange = connection->exchanges; exchange != NULL; exchange = exchange->next)
 		if (exchange->id == id && id != 0)
 			return exchange;
 	return NULL;
 }
 
-void connection_enter(struct connection *connection, enum connection_state state)
+void connection_enter(struct upstream_connection *connection, enum connection_state state)
 {
 	connection->state = state;
 	if (connection->starting && (state == CONNECTION_READY || state == CONNECTION_CLOSED)) {
@@ -126,16 +127,16 @@ void connection_enter(struct connection *connection, enum connection_state state
 	}
 }
 
-void connection_forget_session(struct connection *connection)
+void connection_forget_session(struct upstream_connection *connection)
 {
 	connection->session[0] = '\0';
 	connection->worked = false;
 }
 
 /* The texts that leave go through the mask. */
-static void hand_over(struct order *order, struct upstream_answer *answer)
+static void hand_over(struct upstream_order *order, struct upstream_answer *answer)
 {
-	const struct connection *connection = order->connection;
+	const struct upstream_connection *connection = order->connection;
 	auto_buf struct buf out;
 	struct err err = ERR_INIT;
 
@@ -161,9 +162,9 @@ static void hand_over(struct order *order, struct upstream_answer *answer)
 	}
 }
 
-static void unlink_order(struct order *order)
+static void unlink_order(struct upstream_order *order)
 {
-	struct order **at = &order->connection->orders;
+	struct upstream_order **at = &order->connection->orders;
 
 	while (*at != order)
 		at = &(*at)->next;
@@ -172,7 +173,7 @@ static void unlink_order(struct order *order)
 	connection_unask(order->connection->loop, order, NULL);
 }
 
-void connection_end(struct order *order, struct upstream_answer *answer)
+void connection_end(struct upstream_order *order, struct upstream_answer *answer)
 {
 	if (order->exchange != NULL)
 		connection_drop(order->exchange);
@@ -187,7 +188,7 @@ void connection_end(struct order *order, struct upstream_answer *answer)
 	connection_order_free(order);
 }
 
-void connection_end_error(struct order *order, enum upstream_kind kind, const char *format, ...)
+void connection_end_error(struct upstream_order *order, enum upstream_kind kind, const char *format, ...)
 {
 	char text[ERR_TEXT_SIZE];
 	va_list arguments;
@@ -198,15 +199,15 @@ void connection_end_error(struct order *order, enum upstream_kind kind, const ch
 	connection_end(order, &(struct upstream_answer){.kind = kind, .text = text});
 }
 
-void connection_again(struct order *order, int64_t after_us)
+void connection_again(struct upstream_order *order, int64_t after_us)
 {
 	order->not_before_us = order->connection->loop->now_us + after_us;
 }
 
 /* What becomes of an order whose connection went away. */
-static void order_lost(struct order *order, const char *why)
+static void order_lost(struct upstream_order *order, const char *why)
 {
-	struct connection *connection = order->connection;
+	struct upstream_connection *connection = order->connection;
 	const char *name = connection->server->name;
 	bool sent = order->exchange != NULL && order->exchange->sent;
 
@@ -220,7 +221,7 @@ static void order_lost(struct order *order, const char *why)
 				     why);
 }
 
-static void back_off(struct connection *connection)
+static void back_off(struct upstream_connection *connection)
 {
 	int64_t now = connection->loop->now_us;
 
@@ -234,11 +235,11 @@ static void back_off(struct connection *connection)
 	connection->not_before_us = now + MIN(seconds, BACKOFF_MAX) * SECOND;
 }
 
-void connection_broken(struct connection *connection, const char *why, const char *text)
+void connection_broken(struct upstream_connection *connection, const char *why, const char *text)
 {
 	auto_free char *reason = xstrdup(text);
-	struct order *order, *orders = connection->orders;
-	struct order *last = NULL;
+	struct upstream_order *order, *orders = connection->orders;
+	struct upstream_order *last = NULL;
 
 	log_event(LOG_WARN, "upstream server failed", "server", connection->server->name, "why", why, NULL);
 	snprintf(connection->problem, sizeof(connection->problem), "%s", reason);
@@ -261,7 +262,7 @@ void connection_broken(struct connection *connection, const char *why, const cha
 	connection->transport->close(connection);
 }
 
-void connection_lost(struct connection *connection, const char *why, const char *text)
+void connection_lost(struct upstream_connection *connection, const char *why, const char *text)
 {
 	/* Some servers end at any request before initialize: the next start says that first. */
 	if (connection->state == CONNECTION_PROBING && connection->server->command != NULL) {
@@ -276,13 +277,13 @@ void connection_lost(struct connection *connection, const char *why, const char 
 	connection_broken(connection, why, text);
 }
 
-void connection_started(struct connection *connection)
+void connection_started(struct upstream_connection *connection)
 {
 	connection->started_us = connection->loop->now_us;
 	connection_shake(connection);
 }
 
-static void open_connection(struct connection *connection)
+static void open_connection(struct upstream_connection *connection)
 {
 	struct connection_loop *loop = connection->loop;
 	bool program = connection->server->command != NULL;
@@ -298,15 +299,15 @@ static void open_connection(struct connection *connection)
 		connection_broken(connection, err.text, err.text);
 }
 
-void connection_advance(struct connection *connection)
+void connection_advance(struct upstream_connection *connection)
 {
-	struct order *next;
+	struct upstream_order *next;
 
 	if (connection->orders == NULL)
 		return;
 	if (connection->state == CONNECTION_CLOSED)
 		open_connection(connection);
-	for (struct order *order = connection->orders; order != NULL && connection->state == CONNECTION_READY;
+	for (struct upstream_order *order = connection->orders; order != NULL && connection->state == CONNECTION_READY;
 	     order = next) {
 		next = order->next;
 		if (order->exchange == NULL && order->asked == 0 && order->not_before_us <= connection->loop->now_us)
@@ -314,9 +315,9 @@ void connection_advance(struct connection *connection)
 	}
 }
 
-void connection_submit(struct connection *connection, struct order *order)
+void connection_submit(struct upstream_connection *connection, struct upstream_order *order)
 {
-	struct order **at = &connection->orders;
+	struct upstream_order **at = &connection->orders;
 	int64_t start = connection->server->start_seconds * SECOND;
 
 	while (*at != NULL)
@@ -334,10 +335,10 @@ void connection_submit(struct connection *connection, struct order *order)
 }
 
 /* Tells the server that nobody waits any more. In the modern era over HTTP the end of the transfer does. */
-static void tell_cancelled(struct order *order)
+static void tell_cancelled(struct upstream_order *order)
 {
-	struct connection *connection = order->connection;
-	struct exchange *sent = order->exchange, *notice;
+	struct upstream_connection *connection = order->connection;
+	struct upstream_exchange *sent = order->exchange, *notice;
 
 	if (connection->state != CONNECTION_READY || (sent == NULL && order->task == NULL))
 		return;
@@ -365,13 +366,13 @@ static void tell_cancelled(struct order *order)
 	connection_send(notice);
 }
 
-void connection_cancel(struct order *order)
+void connection_cancel(struct upstream_order *order)
 {
 	tell_cancelled(order);
 	connection_end_error(order, UPSTREAM_CANCELLED, "cancelled");
 }
 
-static void order_late(struct order *order)
+static void order_late(struct upstream_order *order)
 {
 	const char *name = order->connection->server->name, *problem = order->connection->problem;
 
@@ -384,9 +385,9 @@ static void order_late(struct order *order)
 				     problem[0] != '\0' ? ": " : "", problem);
 }
 
-static void check_handshake(struct connection *connection)
+static void check_handshake(struct upstream_connection *connection)
 {
-	struct exchange *exchange = connection->exchanges, *next;
+	struct upstream_exchange *exchange = connection->exchanges, *next;
 	int64_t now = connection->loop->now_us;
 
 	for (; exchange != NULL; exchange = next) {
@@ -405,13 +406,13 @@ static void check_handshake(struct connection *connection)
 	}
 }
 
-void connection_turn(struct connection *connection)
+void connection_turn(struct upstream_connection *connection)
 {
 	int64_t now = connection->loop->now_us;
-	struct order *next;
+	struct upstream_order *next;
 
 	check_handshake(connection);
-	for (struct order *order = connection->orders; order != NULL; order = next) {
+	for (struct upstream_order *order = connection->orders; order != NULL; order = next) {
 		next = order->next;
 		if (order->deadline_us <= now)
 			order_late(order);
@@ -424,18 +425,19 @@ void connection_turn(struct connection *connection)
 	connection_advance(connection);
 }
 
-int64_t connection_wake(const struct connection *connection)
+int64_t connection_wake(const struct upstream_connection *connection)
 {
 	int64_t wake = INT64_MAX, now = connection->loop->now_us;
 
-	for (const struct order *order = connection->orders; order != NULL; order = order->next) {
+	for (const struct upstream_order *order = connection->orders; order != NULL; order = order->next) {
 		wake = MIN(wake, order->deadline_us);
 		if (order->exchange == NULL && order->not_before_us > now)
 			wake = MIN(wake, order->not_before_us);
 	}
 	if (connection->state == CONNECTION_CLOSED && connection->orders != NULL)
 		wake = MIN(wake, MAX(connection->not_before_us, now + SECOND / 20));
-	for (const struct exchange *exchange = connection->exchanges; exchange != NULL; exchange = exchange->next)
+	for (const struct upstream_exchange *exchange = connection->exchanges; exchange != NULL;
+	     exchange = exchange->next)
 		if (exchange->kind == EXCHANGE_PROBE)
 			wake = MIN(wake, exchange->deadline_us);
 	if (connection->state != CONNECTION_CLOSED && connection->state != CONNECTION_READY)
@@ -447,7 +449,7 @@ int64_t connection_wake(const struct connection *connection)
 	return wake;
 }
 
-void connection_close(struct connection *connection)
+void connection_close(struct upstream_connection *connection)
 {
 	connection_unask(connection->loop, NULL, connection);
 	connection->transport->close(connection);
@@ -457,7 +459,7 @@ void connection_close(struct connection *connection)
 	connection_forget_session(connection);
 }
 
-void connection_free(struct connection *connection)
+void connection_free(struct upstream_connection *connection)
 {
 	while (connection->orders != NULL)
 		connection_end_error(connection->orders, UPSTREAM_CANCELLED,
@@ -473,10 +475,10 @@ void connection_free(struct connection *connection)
 }
 
 /* What a failed exchange means is for whose it is. */
-void connection_failed(struct exchange *exchange, const struct failure *failure)
+void connection_failed(struct upstream_exchange *exchange, const struct failure *failure)
 {
-	struct connection *connection = exchange->connection;
-	struct order *order = exchange->order;
+	struct upstream_connection *connection = exchange->connection;
+	struct upstream_order *order = exchange->order;
 	enum exchange_kind kind = exchange->kind;
 
 	connection_drop(exchange);

@@ -26,7 +26,7 @@ void message_string(struct buf *out, const char *text)
 	json_print(out, string);
 }
 
-void message_begin(struct exchange *exchange, const char *method)
+void message_begin(struct upstream_exchange *exchange, const char *method)
 {
 	struct buf *out = &exchange->body;
 
@@ -48,9 +48,9 @@ static void end_comma(struct buf *out)
 		out->data[--out->length] = '\0';
 }
 
-void message_end(struct exchange *exchange, bool progress)
+void message_end(struct upstream_exchange *exchange, bool progress)
 {
-	const struct connection *connection = exchange->connection;
+	const struct upstream_connection *connection = exchange->connection;
 	struct buf *out = &exchange->body;
 	bool relay = connection->loop->ask != NULL && connection->server->elicitation == UPSTREAM_ELICITATION_RELAY;
 

@@ -13,10 +13,10 @@
 #include "lib/base/json.h"
 #include "upstream_raw.h"
 
-struct exchange;
+struct upstream_exchange;
 
-void message_begin(struct exchange *exchange, const char *method);
-void message_end(struct exchange *exchange, bool progress);
+void message_begin(struct upstream_exchange *exchange, const char *method);
+void message_end(struct upstream_exchange *exchange, bool progress);
 void message_string(struct buf *out, const char *text); /* with its quotes */
 
 /* HTTP, modern: "Mcp-Method: tools/call\n"; the value is made fit for a header (SEP-2243: plain or =?base64?…?=). */

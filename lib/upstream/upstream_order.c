@@ -31,7 +31,7 @@
 #define SESSION_WRONG   -32000
 #define SESSION_UNKNOWN -32001
 
-void connection_order_free(struct order *order)
+void connection_order_free(struct upstream_order *order)
 {
 	free(order->method);
 	free(order->tool);
@@ -47,15 +47,15 @@ void connection_order_free(struct order *order)
 	free(order);
 }
 
-static bool fresh(const struct connection *connection)
+static bool fresh(const struct upstream_connection *connection)
 {
 	return connection->list != NULL && connection->loop->now_us < connection->list_until_us;
 }
 
 /* The order is done: the list is the connection's, and one reference the caller's. */
-static void hand_list(struct order *order)
+static void hand_list(struct upstream_order *order)
 {
-	struct order **at = &order->connection->orders;
+	struct upstream_order **at = &order->connection->orders;
 
 	while (*at != order)
 		at = &(*at)->next;
@@ -64,9 +64,9 @@ static void hand_list(struct order *order)
 	connection_order_free(order);
 }
 
-static void send_page(struct order *order)
+static void send_page(struct upstream_order *order)
 {
-	struct exchange *exchange = connection_exchange(order->connection, EXCHANGE_LIST, order);
+	struct upstream_exchange *exchange = connection_exchange(order->connection, EXCHANGE_LIST, order);
 
 	order->attempts++;
 	message_begin(exchange, "tools/list");
@@ -79,9 +79,9 @@ static void send_page(struct order *order)
 	connection_send(exchange);
 }
 
-static void send_list(struct order *order)
+static void send_list(struct upstream_order *order)
 {
-	struct connection *connection = order->connection;
+	struct upstream_connection *connection = order->connection;
 
 	if (fresh(connection)) {
 		hand_list(order);
@@ -92,7 +92,7 @@ static void send_list(struct order *order)
 		return;
 	}
 	/* One order reads it for all; who comes meanwhile looks again. */
-	for (const struct order *other = connection->orders; other != NULL; other = other->next)
+	for (const struct upstream_order *other = connection->orders; other != NULL; other = other->next)
 		if (other != order && other->list && other->building != NULL) {
 			connection_again(order, SECOND / 50);
 			return;
@@ -106,7 +106,7 @@ static void send_list(struct order *order)
 }
 
 /* Where the server wants the long form of a call: revision 2025-11-25. */
-static bool wants_task(const struct order *order)
+static bool wants_task(const struct upstream_order *order)
 {
 	struct json_object *execution =
 		order->definition != NULL ? json_get(order->definition->object, "execution", json_type_object) : NULL;
@@ -115,7 +115,7 @@ static bool wants_task(const struct order *order)
 	return order->connection->era == ERA_LEGACY && support != NULL && streq(support, "required");
 }
 
-static void add_rounds(const struct order *order, struct buf *out)
+static void add_rounds(const struct upstream_order *order, struct buf *out)
 {
 	if (order->responses != NULL)
 		buf_printf(out, "\"inputResponses\":%s,", order->responses);
@@ -123,9 +123,9 @@ static void add_rounds(const struct order *order, struct buf *out)
 		buf_printf(out, "\"requestState\":%s,", order->request_state);
 }
 
-static void send_call(struct order *order)
+static void send_call(struct upstream_order *order)
 {
-	struct exchange *exchange = connection_exchange(order->connection, EXCHANGE_CALL, order);
+	struct upstream_exchange *exchange = connection_exchange(order->connection, EXCHANGE_CALL, order);
 	bool tool = order->method == NULL;
 	struct json_object *schema =
 		order->definition != NULL ? json_get(order->definition->object, "inputSchema", json_type_object) : NULL;
@@ -153,9 +153,9 @@ static void send_call(struct order *order)
 	connection_send(exchange);
 }
 
-static void send_task(struct order *order, enum exchange_kind kind)
+static void send_task(struct upstream_order *order, enum exchange_kind kind)
 {
-	struct exchange *exchange = connection_exchange(order->connection, kind, order);
+	struct upstream_exchange *exchange = connection_exchange(order->connection, kind, order);
 
 	message_begin(exchange, kind == EXCHANGE_TASK ? "tasks/get" : "tasks/result");
 	message_header(&exchange->headers, "Mcp-Name", order->task, strlen(order->task));
@@ -166,7 +166,7 @@ static void send_task(struct order *order, enum exchange_kind kind)
 	connection_send(exchange);
 }
 
-void connection_send_order(struct order *order)
+void connection_send_order(struct upstream_order *order)
 {
 	int in_flight = 0;
 
@@ -174,7 +174,7 @@ void connection_send_order(struct order *order)
 		send_list(order);
 		return;
 	}
-	for (const struct order *other = order->connection->orders; other != NULL; other = other->next)
+	for (const struct upstream_order *other = order->connection->orders; other != NULL; other = other->next)
 		in_flight += other->exchange != NULL && !other->list;
 	if (in_flight >= CONNECTION_IN_FLIGHT)
 		return;
@@ -186,9 +186,9 @@ void connection_send_order(struct order *order)
 
 /* --- answers --- */
 
-static void end_list(struct order *order, struct raw result)
+static void end_list(struct upstream_order *order, struct raw result)
 {
-	struct connection *connection = order->connection;
+	struct upstream_connection *connection = order->connection;
 	int64_t keep = LIST_LEGACY, ttl;
 
 	if (connection->era == ERA_MODERN) {
@@ -206,7 +206,7 @@ static void end_list(struct order *order, struct raw result)
 	hand_list(order);
 }
 
-static void page_came(struct order *order, struct raw result)
+static void page_came(struct upstream_order *order, struct raw result)
 {
 	struct raw tools = raw_member(result, "tools"), item, cursor = raw_member(result, "nextCursor");
 	auto_free char *next = raw_string(cursor);
@@ -248,7 +248,7 @@ static char *copy_raw(struct raw value)
 	return value.text != NULL ? xstrndup(value.text, value.length) : NULL;
 }
 
-static void poll_later(struct order *order, struct raw task)
+static void poll_later(struct upstream_order *order, struct raw task)
 {
 	bool modern = order->connection->era == ERA_MODERN;
 	int64_t interval = 0;
@@ -258,7 +258,7 @@ static void poll_later(struct order *order, struct raw task)
 	connection_again(order, MIN(MAX(interval, POLL_LEAST), POLL_MOST));
 }
 
-static void task_began(struct order *order, struct raw task)
+static void task_began(struct upstream_order *order, struct raw task)
 {
 	order->task = raw_string(raw_member(task, "taskId"));
 	if (order->task == NULL) {
@@ -269,7 +269,7 @@ static void task_began(struct order *order, struct raw task)
 	poll_later(order, task);
 }
 
-static void end_result(struct order *order, struct raw result, struct raw is_error)
+static void end_result(struct upstream_order *order, struct raw result, struct raw is_error)
 {
 	size_t max = (size_t)order->connection->loop->config->upstream.result_kb << 10;
 
@@ -287,7 +287,7 @@ static void end_result(struct order *order, struct raw result, struct raw is_err
 }
 
 /* The server asks something before it answers. Nobody is asked where it may not: it gets that answer. */
-static void input_required(struct order *order, struct raw result)
+static void input_required(struct upstream_order *order, struct raw result)
 {
 	if (++order->rounds > ROUNDS_MAX) {
 		connection_end_error(order, UPSTREAM_PROTOCOL, "%s asked for input more than %d times",
@@ -299,14 +299,14 @@ static void input_required(struct order *order, struct raw result)
 	connection_question(order, raw_member(result, "inputRequests"));
 }
 
-void connection_next_round(struct order *order, char *responses)
+void connection_next_round(struct upstream_order *order, char *responses)
 {
 	free(order->responses);
 	order->responses = responses;
 	send_call(order);
 }
 
-static void call_answered(struct order *order, struct raw result)
+static void call_answered(struct upstream_order *order, struct raw result)
 {
 	enum { TYPE, TASK, IS_ERROR, PARTS };
 	static const char *const names[PARTS] = {[TYPE] = "resultType", [TASK] = "task", [IS_ERROR] = "isError"};
@@ -326,7 +326,7 @@ static void call_answered(struct order *order, struct raw result)
 		end_result(order, result, parts[IS_ERROR]);
 }
 
-static void task_answered(struct order *order, struct raw task)
+static void task_answered(struct upstream_order *order, struct raw task)
 {
 	struct raw status = raw_member(task, "status"), result = raw_member(task, "result");
 	auto_free char *message = raw_string(raw_member(task, "statusMessage"));
@@ -347,16 +347,16 @@ static void task_answered(struct order *order, struct raw task)
 }
 
 /* The session is gone: a request in it was never handled. */
-static bool session_gone(const struct connection *connection, int status, int64_t code)
+static bool session_gone(const struct upstream_connection *connection, int status, int64_t code)
 {
 	return connection->session[0] != '\0' && connection->worked &&
 	       (status == 404 || (status == 400 && (code == SESSION_WRONG || code == SESSION_UNKNOWN)));
 }
 
 /* True: the order waits for a new session. */
-static bool renew_session(struct order *order, int status, int64_t code)
+static bool renew_session(struct upstream_order *order, int status, int64_t code)
 {
-	struct connection *connection = order->connection;
+	struct upstream_connection *connection = order->connection;
 
 	if (!session_gone(connection, status, code) || order->reconnects++ > 0)
 		return false;
@@ -367,10 +367,10 @@ static bool renew_session(struct order *order, int status, int64_t code)
 }
 
 /* A JSON-RPC error in place of a result. */
-static void refused(struct order *order, enum exchange_kind kind, int status, struct raw error)
+static void refused(struct upstream_order *order, enum exchange_kind kind, int status, struct raw error)
 {
 	auto_free char *message = raw_string(raw_member(error, "message"));
-	struct connection *connection = order->connection;
+	struct upstream_connection *connection = order->connection;
 	const char *name = connection->server->name, *text = message != NULL ? message : "";
 	int64_t code = 0;
 
@@ -390,10 +390,10 @@ static void refused(struct order *order, enum exchange_kind kind, int status, st
 	}
 }
 
-void connection_answered(struct exchange *exchange, struct raw result, struct raw error)
+void connection_answered(struct upstream_exchange *exchange, struct raw result, struct raw error)
 {
-	struct connection *connection = exchange->connection;
-	struct order *order = exchange->order;
+	struct upstream_connection *connection = exchange->connection;
+	struct upstream_order *order = exchange->order;
 	enum exchange_kind kind = exchange->kind;
 	int status = exchange->status;
 
@@ -415,12 +415,12 @@ void connection_answered(struct exchange *exchange, struct raw result, struct ra
 
 /* --- failures --- */
 
-static bool repeatable(const struct order *order, enum exchange_kind kind)
+static bool repeatable(const struct upstream_order *order, enum exchange_kind kind)
 {
 	return kind != EXCHANGE_CALL || upstream_policy_any(&order->connection->server->idempotent, order->tool);
 }
 
-static void failed_by_status(struct order *order, enum exchange_kind kind, const struct failure *failure)
+static void failed_by_status(struct upstream_order *order, enum exchange_kind kind, const struct failure *failure)
 {
 	const char *name = order->connection->server->name;
 	bool busy = failure->status == 429 || failure->status == 503;
@@ -441,7 +441,7 @@ static void failed_by_status(struct order *order, enum exchange_kind kind, const
 				     name, failure->text);
 }
 
-void connection_order_failed(struct order *order, enum exchange_kind kind, const struct failure *failure)
+void connection_order_failed(struct upstream_order *order, enum exchange_kind kind, const struct failure *failure)
 {
 	const char *name = order->connection->server->name;
 	bool gateway = failure->kind == FAILURE_STATUS && (failure->status == 502 || failure->status == 504);

@@ -48,7 +48,7 @@ static int make_pair(bool input, int ret[2], struct err *err)
 	return 0;
 }
 
-static int pipe_open(struct connection *connection, struct err *err)
+static int pipe_open(struct upstream_connection *connection, struct err *err)
 {
 	struct pipes *pipes = connection->loop->pipes;
 	const struct launcher *launcher = connection->server->jail ? pipes->jailed : pipes->bare;
@@ -139,7 +139,7 @@ static void write_out(struct pipe_wire *wire)
 	buf_reset(out);
 }
 
-static void pipe_send(struct connection *connection, struct exchange *exchange)
+static void pipe_send(struct upstream_connection *connection, struct upstream_exchange *exchange)
 {
 	struct pipe_wire *wire = connection->wire;
 	struct buf *body = &exchange->body;
@@ -158,13 +158,13 @@ static void pipe_send(struct connection *connection, struct exchange *exchange)
 		connection_failed(exchange, &(struct failure){.kind = FAILURE_LOST, .text = ""});
 }
 
-static void pipe_forget(struct connection *connection, struct exchange *exchange)
+static void pipe_forget(struct upstream_connection *connection, struct upstream_exchange *exchange)
 {
 	(void)connection;
 	(void)exchange;
 }
 
-static void pipe_close(struct connection *connection)
+static void pipe_close(struct upstream_connection *connection)
 {
 	struct pipe_wire *wire = connection->wire;
 
@@ -203,7 +203,7 @@ static int64_t id_in(const char *text, size_t length)
 }
 
 /* The call whose answer this line is, as far as can be seen of a line that is no JSON; NULL: none. */
-static struct exchange *meant_by(struct pipe_wire *wire, const char *text, size_t length)
+static struct upstream_exchange *meant_by(struct pipe_wire *wire, const char *text, size_t length)
 {
 	static const char key[] = "\"jsonrpc\"";
 
@@ -215,7 +215,7 @@ static struct exchange *meant_by(struct pipe_wire *wire, const char *text, size_
 /* Not JSON, or too deep: an answer fails its call, anything else is passed over. */
 static void wrong_line(struct pipe_wire *wire, const char *text, size_t length, const struct err *why)
 {
-	struct exchange *exchange = meant_by(wire, text, length);
+	struct upstream_exchange *exchange = meant_by(wire, text, length);
 
 	if (exchange != NULL) {
 		connection_failed(exchange, &(struct failure){.kind = FAILURE_GARBLED, .text = why->text});
@@ -249,7 +249,7 @@ static void take_line(struct pipe_wire *wire, const char *text, size_t length)
 static void long_line(struct pipe_wire *wire)
 {
 	int64_t id = id_in(wire->line.data, wire->line.length);
-	struct exchange *exchange = connection_find(wire->connection, id);
+	struct upstream_exchange *exchange = connection_find(wire->connection, id);
 
 	if (exchange == NULL)
 		log_event(LOG_WARN, "upstream server wrote a line that is too long", "server",

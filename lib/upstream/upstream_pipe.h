@@ -19,7 +19,7 @@ struct launcher {
 /* A program and its pipes; it may outlive its connection, until it has ended. */
 struct pipe_wire {
 	struct pipe_wire *next;
-	struct connection *connection; /* NULL: it is to end */
+	struct upstream_connection *connection; /* NULL: it is to end */
 	struct connection_loop *loop;
 	const struct launcher *launcher;
 	void *process;      /* the launcher's */

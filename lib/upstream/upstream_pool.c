@@ -1,7 +1,7 @@
 /*
  * upstream_pool.c - the functions of upstream.h that return at once. See upstream_pool.h.
  *
- * They hand errands over to the thread, in a list under a lock, and wake it.
+ * They hand work items over to the thread, in a list under a lock, and wake it.
  */
 #include "upstream_pool.h"
 
@@ -38,15 +38,15 @@ void upstream_serve(struct upstream *upstream, struct upstream_source *source)
 	wake(upstream);
 }
 
-static void hand_in(struct upstream *upstream, const struct errand *errand)
+static void hand_in(struct upstream *upstream, const struct work_item *work_item)
 {
-	struct errand *copy = xcalloc(1, sizeof(*copy));
+	struct work_item *copy = xcalloc(1, sizeof(*copy));
 
-	*copy = *errand;
+	*copy = *work_item;
 	pthread_mutex_lock(&upstream->lock);
-	bool first = upstream->errands == NULL;
-	if (errand->kind == ERRAND_ORDER)
-		copy->order->id = errand->id;
+	bool first = upstream->work_items == NULL;
+	if (work_item->kind == WORK_ITEM_ORDER)
+		copy->order->id = work_item->id;
 	*upstream->last = copy;
 	upstream->last = &copy->next;
 	pthread_mutex_unlock(&upstream->lock);
@@ -63,9 +63,9 @@ static uint64_t new_id(struct upstream *upstream)
 	return id;
 }
 
-static struct order *new_order(const struct upstream_key *key)
+static struct upstream_order *new_order(const struct upstream_key *key)
 {
-	struct order *order = xcalloc(1, sizeof(*order));
+	struct upstream_order *order = xcalloc(1, sizeof(*order));
 
 	order->owner = xstrdup(key->owner != NULL ? key->owner : "");
 	order->run = xstrdup(key->run != NULL ? key->run : "");
@@ -76,7 +76,7 @@ static struct order *new_order(const struct upstream_key *key)
 
 uint64_t upstream_call(struct upstream *upstream, const struct upstream_call *call, upstream_done *done, void *arg)
 {
-	struct order *order = new_order(&call->key);
+	struct upstream_order *order = new_order(&call->key);
 	uint64_t id = new_id(upstream);
 
 	order->method = call->method != NULL ? xstrdup(call->method) : NULL;
@@ -89,23 +89,24 @@ uint64_t upstream_call(struct upstream *upstream, const struct upstream_call *ca
 	order->progress = call->progress;
 	order->done = done;
 	order->arg = arg;
-	hand_in(upstream, &(struct errand){.kind = ERRAND_ORDER, .order = order, .id = id});
+	hand_in(upstream, &(struct work_item){.kind = WORK_ITEM_ORDER, .order = order, .id = id});
 	return id;
 }
 
 void upstream_cancel(struct upstream *upstream, uint64_t id)
 {
-	hand_in(upstream, &(struct errand){.kind = ERRAND_CANCEL, .id = id});
+	hand_in(upstream, &(struct work_item){.kind = WORK_ITEM_CANCEL, .id = id});
 }
 
 void upstream_end_run(struct upstream *upstream, const char *run)
 {
-	hand_in(upstream, &(struct errand){.kind = ERRAND_END_RUN, .text = xstrdup(run)});
+	hand_in(upstream, &(struct work_item){.kind = WORK_ITEM_END_RUN, .text = xstrdup(run)});
 }
 
 void upstream_reply(struct upstream *upstream, uint64_t question, const char *result, size_t length)
 {
-	hand_in(upstream, &(struct errand){.kind = ERRAND_REPLY, .id = question, .text = xstrndup(result, length)});
+	hand_in(upstream,
+		&(struct work_item){.kind = WORK_ITEM_REPLY, .id = question, .text = xstrndup(result, length)});
 }
 
 void upstream_on_ask(struct upstream *upstream, upstream_ask *ask, void *arg)
@@ -123,14 +124,14 @@ void upstream_on_change(struct upstream *upstream, upstream_changed *changed, vo
 void upstream_list_begin(struct upstream *upstream, const struct upstream_key *key, int64_t deadline_us,
 			 upstream_listed *listed, void *arg)
 {
-	struct order *order = new_order(key);
+	struct upstream_order *order = new_order(key);
 
 	order->list = true;
 	order->timeout_us = key->server->timeout_seconds * SECOND;
 	order->deadline_us = deadline_us;
 	order->listed = listed;
 	order->arg = arg;
-	hand_in(upstream, &(struct errand){.kind = ERRAND_ORDER, .order = order, .id = new_id(upstream)});
+	hand_in(upstream, &(struct work_item){.kind = WORK_ITEM_ORDER, .order = order, .id = new_id(upstream)});
 }
 
 static void warmed(void *arg, struct upstream_list *list, const struct err *err)
@@ -245,7 +246,7 @@ int upstream_open(const struct config *config, struct upstream **ret, struct err
 	}
 	log_file(&upstream->file);
 	pthread_mutex_init(&upstream->lock, NULL);
-	upstream->last = &upstream->errands;
+	upstream->last = &upstream->work_items;
 	upstream->loop.config = config;
 	upstream->loop.result_max = (size_t)config->upstream.result_kb << 10;
 	jails_open(&upstream->loop);

@@ -11,10 +11,10 @@
 
 #define POOL_EVERYBODY "" /* the owner or run of a connection that is shared */
 
-struct errand {
-	struct errand *next;
-	enum { ERRAND_ORDER, ERRAND_CANCEL, ERRAND_REPLY, ERRAND_END_RUN } kind;
-	struct order *order;
+struct work_item {
+	struct work_item *next;
+	enum { WORK_ITEM_ORDER, WORK_ITEM_CANCEL, WORK_ITEM_REPLY, WORK_ITEM_END_RUN } kind;
+	struct upstream_order *order;
 	uint64_t id;
 	char *text;
 };
@@ -22,12 +22,12 @@ struct errand {
 struct upstream {
 	struct upstream_file file;
 	struct connection_loop loop;
-	struct connection *connections;
+	struct upstream_connection *connections;
 	pthread_t thread;
 	bool leaving;                    /* the thread's own: no order begins any more */
 	struct upstream_source *sources; /* the thread's own */
 	pthread_mutex_t lock;            /* guards the rest */
-	struct errand *errands, **last;
+	struct work_item *work_items, **last;
 	struct upstream_source *newcomers; /* that the thread does not serve yet */
 	uint64_t next_id;
 	bool stopping;

@@ -1,9 +1,9 @@
 /*
  * upstream_thread.c - the thread of upstream servers: the connections and who waits for them. See upstream_pool.h.
  *
- * Other threads hand errands over in a list under a lock; everything else is the thread's own. A turn: take the
- * errands, let libcurl and the pipes work, hand out what came, look at deadlines, serve the sources (which may hand in
- * errands, too), sleep until the next event. Connections are found by server, owner and run as the server's entry
+ * Other threads hand work items over in a list under a lock; everything else is the thread's own. A turn: take the
+ * work items, let libcurl and the pipes work, hand out what came, look at deadlines, serve the sources (which may hand
+ * in work items, too), sleep until the next event. Connections are found by server, owner and run as the server's entry
  * shares them; the unused are freed in the end.
  */
 #include <curl/curl.h>
@@ -25,11 +25,11 @@
 /* Whose thread runs here; NULL: nobody's. */
 static _Thread_local struct upstream *own;
 
-static int busy_with(const struct connection *connection)
+static int busy_with(const struct upstream_connection *connection)
 {
 	int orders = 0;
 
-	for (const struct order *order = connection->orders; order != NULL; order = order->next)
+	for (const struct upstream_order *order = connection->orders; order != NULL; order = order->next)
 		orders++;
 	return orders;
 }
@@ -45,13 +45,14 @@ static const char *run_of(const struct upstream_key *key)
 }
 
 /* The least busy of those that serve this key; a new one while there may be more and all are busy. */
-static struct connection *connection_for(struct upstream *upstream, const struct upstream_key *key)
+static struct upstream_connection *connection_for(struct upstream *upstream, const struct upstream_key *key)
 {
 	const struct transport *transport = key->server->url != NULL ? &http_transport : &pipe_transport;
-	struct connection *best = NULL;
+	struct upstream_connection *best = NULL;
 	int instances = 0;
 
-	for (struct connection *connection = upstream->connections; connection != NULL; connection = connection->next) {
+	for (struct upstream_connection *connection = upstream->connections; connection != NULL;
+	     connection = connection->next) {
 		if (connection->server != key->server || !streq(connection->owner, owner_of(key)) ||
 		    !streq(connection->run, run_of(key)))
 			continue;
@@ -68,7 +69,7 @@ static struct connection *connection_for(struct upstream *upstream, const struct
 	return best;
 }
 
-static void take_order(struct upstream *upstream, struct order *order)
+static void take_order(struct upstream *upstream, struct upstream_order *order)
 {
 	const struct upstream_server *server = order->key.server;
 
@@ -93,8 +94,9 @@ static void take_order(struct upstream *upstream, struct order *order)
 
 static void cancel_order(struct upstream *upstream, uint64_t id)
 {
-	for (struct connection *connection = upstream->connections; connection != NULL; connection = connection->next)
-		for (struct order *order = connection->orders; order != NULL; order = order->next)
+	for (struct upstream_connection *connection = upstream->connections; connection != NULL;
+	     connection = connection->next)
+		for (struct upstream_order *order = connection->orders; order != NULL; order = order->next)
 			if (order->id == id) {
 				connection_cancel(order);
 				return;
@@ -103,8 +105,8 @@ static void cancel_order(struct upstream *upstream, uint64_t id)
 
 static void end_run(struct upstream *upstream, const char *run)
 {
-	for (struct connection **at = &upstream->connections; *at != NULL;) {
-		struct connection *connection = *at;
+	for (struct upstream_connection **at = &upstream->connections; *at != NULL;) {
+		struct upstream_connection *connection = *at;
 
 		if (connection->run[0] == '\0' || !streq(connection->run, run)) {
 			at = &connection->next;
@@ -115,14 +117,14 @@ static void end_run(struct upstream *upstream, const char *run)
 	}
 }
 
-static bool take_errands(struct upstream *upstream)
+static bool take_work_items(struct upstream *upstream)
 {
-	struct errand *errands;
+	struct work_item *work_items;
 
 	pthread_mutex_lock(&upstream->lock);
-	errands = upstream->errands;
-	upstream->errands = NULL;
-	upstream->last = &upstream->errands;
+	work_items = upstream->work_items;
+	upstream->work_items = NULL;
+	upstream->last = &upstream->work_items;
 	bool stopping = upstream->stopping;
 	for (struct upstream_source *source; (source = upstream->newcomers) != NULL;) {
 		upstream->newcomers = source->next;
@@ -130,18 +132,18 @@ static bool take_errands(struct upstream *upstream)
 		upstream->sources = source;
 	}
 	pthread_mutex_unlock(&upstream->lock);
-	for (struct errand *errand; (errand = errands) != NULL;) {
-		errands = errand->next;
-		if (errand->kind == ERRAND_ORDER)
-			take_order(upstream, errand->order);
-		else if (errand->kind == ERRAND_CANCEL)
-			cancel_order(upstream, errand->id);
-		else if (errand->kind == ERRAND_REPLY)
-			connection_replied(&upstream->loop, errand->id, errand->text);
+	for (struct work_item *work_item; (work_item = work_items) != NULL;) {
+		work_items = work_item->next;
+		if (work_item->kind == WORK_ITEM_ORDER)
+			take_order(upstream, work_item->order);
+		else if (work_item->kind == WORK_ITEM_CANCEL)
+			cancel_order(upstream, work_item->id);
+		else if (work_item->kind == WORK_ITEM_REPLY)
+			connection_replied(&upstream->loop, work_item->id, work_item->text);
 		else
-			end_run(upstream, errand->text);
-		free(errand->text);
-		free(errand);
+			end_run(upstream, work_item->text);
+		free(work_item->text);
+		free(work_item);
 	}
 	return stopping;
 }
@@ -150,8 +152,8 @@ static void turn_connections(struct upstream *upstream)
 {
 	int64_t now = upstream->loop.now_us;
 
-	for (struct connection **at = &upstream->connections; *at != NULL;) {
-		struct connection *connection = *at;
+	for (struct upstream_connection **at = &upstream->connections; *at != NULL;) {
+		struct upstream_connection *connection = *at;
 
 		connection_turn(connection);
 		if (connection->state != CONNECTION_CLOSED || connection->orders != NULL ||
@@ -164,10 +166,10 @@ static void turn_connections(struct upstream *upstream)
 	}
 }
 
-static bool has_errands(struct upstream *upstream)
+static bool has_work_items(struct upstream *upstream)
 {
 	pthread_mutex_lock(&upstream->lock);
-	bool some = upstream->errands != NULL;
+	bool some = upstream->work_items != NULL;
 
 	pthread_mutex_unlock(&upstream->lock);
 	return some;
@@ -198,7 +200,7 @@ static int64_t turn_sources(struct upstream *upstream, const struct curl_waitfd 
 static int milliseconds_until(struct upstream *upstream, int64_t due)
 {
 	due = MIN(due, MIN(http_wake(&upstream->loop), MIN(pipes_wake(&upstream->loop), jails_wake(&upstream->loop))));
-	for (const struct connection *connection = upstream->connections; connection != NULL;
+	for (const struct upstream_connection *connection = upstream->connections; connection != NULL;
 	     connection = connection->next)
 		due = MIN(due, connection_wake(connection));
 	int64_t wait = due == INT64_MAX ? POLL_MAX_MS : (due - clock_monotonic_us() + 999) / 1000;
@@ -257,18 +259,18 @@ void *pool_thread(void *arg)
 
 	for (;;) {
 		upstream->loop.now_us = clock_monotonic_us();
-		bool stopping = take_errands(upstream);
+		bool stopping = take_work_items(upstream);
 
 		if (stopping)
 			break;
 		turn(upstream);
 		int64_t due = turn_sources(upstream, NULL);
 
-		if (!has_errands(upstream))
+		if (!has_work_items(upstream))
 			poll_all(upstream, milliseconds_until(upstream, due));
 	}
 	upstream->leaving = true;
-	for (struct connection *connection; (connection = upstream->connections) != NULL;) {
+	for (struct upstream_connection *connection; (connection = upstream->connections) != NULL;) {
 		upstream->connections = connection->next;
 		connection_free(connection);
 	}
@@ -278,6 +280,6 @@ void *pool_thread(void *arg)
 		turn(upstream);
 		poll_all(upstream, 20);
 	}
-	take_errands(upstream);
+	take_work_items(upstream);
 	return NULL;
 }

@@ -134,7 +134,7 @@ commands() {
 	[ "$(jq '[.checks[] | select(.state == "missing")] | length > 0' <<<"$report")" = "$([ "$status" = 1 ] && echo true || echo false)" ]
 	[ "$(jq -r '[.checks[].state] | unique - ["ok","weaker","missing"] | length' <<<"$report")" = 0 ]
 	local name
-	for name in kernel "open files" configuration "runner files" "guest ids" cgroup swap "live sandboxes" "egress relay" porter "root mounts" overlays "user namespace" \
+	for name in kernel "open files" configuration "runner files" "guest ids" cgroup swap "live sandboxes" "egress relay" "id-map helper" "root mounts" overlays "user namespace" \
 		seccomp landlock jail jailer core_pattern legacy_tiocsti yama container nginx "data folder" network; do
 		[ "$(jq --arg name "$name" '[.checks[] | select(.name == $name)] | length' <<<"$report")" = 1 ]
 	done

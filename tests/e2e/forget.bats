@@ -103,11 +103,11 @@ teardown() {
 	[[ $(sp_cli upstream call count count) == *"files: 1"* ]]
 }
 
-@test "gc: another process sweeps" {
+@test "gc: another process collects garbage" {
 	run flock "$SP_DIR/data/gc.lock" "$SP_BIN/sallyport" gc --yes --config "$SP_CONFIG"
 	echo "$output"
 	[ "$status" -eq 5 ]
-	[[ $output == *"another process sweeps"* ]]
+	[[ $output == *"another process collects garbage"* ]]
 }
 
 # killed POINT COMMAND…: with SIGKILL at a system call; fails where the command got through.
@@ -131,7 +131,7 @@ killed() {
 		find "$SP_DIR/data/blobs" -type f -exec touch -d 2020-01-01 {} +
 		! killed "$point" gc --yes || kills=$((kills + 1))
 		sp_cli verify --blobs
-		sp_until "" sp_cli gc --yes # the gateway sweeps, too
+		sp_until "" sp_cli gc --yes # the gateway collects garbage, too
 		run ! grep -rqF "word-that-goes-$point" "$SP_DIR/data/blobs"
 	done
 	[ "$kills" -ge 6 ]

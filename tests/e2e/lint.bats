@@ -157,15 +157,15 @@ function_of() {
 	found lengths "lib/base/bad.c:1: f has 7 parameters, at most 6"
 }
 
-@test "lengths: a file of 501 lines, a header of 221, a file without theory" {
-	{ printf '/* t\n *\n *\n *\n */\n' && yes ' ' | head -495; } >lib/base/fine.c
-	{ printf '/* t */\n' && yes ' ' | head -219; } >lib/base/fine.h
+@test "lengths: a file of 701 lines, a header of 301, a file without theory" {
+	{ printf '/* t\n *\n *\n *\n */\n' && yes ' ' | head -695; } >lib/base/fine.c
+	{ printf '/* t */\n' && yes ' ' | head -299; } >lib/base/fine.h
 	clean lengths
-	{ printf '/* t\n *\n *\n *\n */\n' && yes ' ' | head -496; } >lib/base/bad.c
-	{ printf '/* t */\n' && yes ' ' | head -220; } >lib/base/bad.h
+	{ printf '/* t\n *\n *\n *\n */\n' && yes ' ' | head -696; } >lib/base/bad.c
+	{ printf '/* t */\n' && yes ' ' | head -300; } >lib/base/bad.h
 	{ printf '/* t */\n' && yes ' ' | head -200; } >cli/bad.c
-	found lengths "lib/base/bad.c:1: 501 lines, at most 500" 3
-	[[ $output == *"lib/base/bad.h:1: 221 lines, at most 220"* ]]
+	found lengths "lib/base/bad.c:1: 701 lines, at most 700" 3
+	[[ $output == *"lib/base/bad.h:1: 301 lines, at most 300"* ]]
 	[[ $output == *"cli/bad.c:1: 201 lines and no theory of operation"* ]]
 }
 

@@ -684,12 +684,12 @@ c.connect().then(() => c.query('$ssl')).then(r => { console.log(r.rows[0].ssl); 
 	config config "$ALLOW"
 	jq --arg socket "$PWD/jailer.sock" '.jailer.socket = $socket' config >service
 	start_inside jailer.log "$SP_BIN/sallyport-jailer" --config service
-	local jailer=$PID keeper relay
+	local jailer=$PID monitor relay
 	sp_until "$jailer" listens "$PWD/jailer.sock"
-	sp_until "$jailer" pgrep -P "$jailer" relay-keeper
-	keeper=$(pgrep -P "$jailer" relay-keeper)
-	sp_until "$jailer" pgrep -P "$keeper" jailer-relay
-	relay=$(pgrep -P "$keeper" jailer-relay)
+	sp_until "$jailer" pgrep -P "$jailer" relay-monitor
+	monitor=$(pgrep -P "$jailer" relay-monitor)
+	sp_until "$jailer" pgrep -P "$monitor" jailer-relay
+	relay=$(pgrep -P "$monitor" jailer-relay)
 	# As long as it takes: the first client waits until all languages have told their versions, which is much on a busy machine.
 	inside "$SP_BIN/sallyport" run --config service -l bash - <<<:
 	mkfifo input
@@ -705,9 +705,9 @@ c.connect().then(() => c.query('$ssl')).then(r => { console.log(r.rows[0].ssl); 
 	grep -q 'The sandbox failed at "network relay"' err
 	again() { inside "$SP_BIN/sallyport" run --config service --network -l bash - <<<'curl -sSf http://pub.example/'; }
 	sp_until "$jailer" again
-	[ "$(pgrep -P "$keeper" jailer-relay)" != "$relay" ]
+	[ "$(pgrep -P "$monitor" jailer-relay)" != "$relay" ]
 	sp_stop "$jailer"
-	sp_until "" sp_gone "$keeper"
+	sp_until "" sp_gone "$monitor"
 }
 
 @test "the relay is nobody's, has no capability and cannot open a file" {
@@ -717,7 +717,7 @@ c.connect().then(() => c.query('$ssl')).then(r => { console.log(r.rows[0].ssl); 
 	local jailer=$PID relay resolver
 	sp_until "$jailer" listens "$PWD/jailer.sock"
 	run -0 --separate-stderr inside "$SP_BIN/sallyport" run --config service --network -l bash - <<<'curl -sSf http://pub.example/'
-	relay=$(pgrep -P "$(pgrep -P "$jailer" relay-keeper)" jailer-relay)
+	relay=$(pgrep -P "$(pgrep -P "$jailer" relay-monitor)" jailer-relay)
 	resolver=$(pgrep -P "$relay" relay-resolver | head -1)
 	for pid in $relay $resolver; do
 		grep -qx $'Seccomp:\t2' "/proc/$pid/status"

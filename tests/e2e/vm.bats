@@ -49,7 +49,7 @@ ran() {
 @test "v2 as root: nothing is left on the host" { ran root test_jail_host; }
 @test "v2 as root: the gauge of the host shows what it is there for" { ran root test_jail_gauge; }
 @test "v2 as root: tables and memory that the host has once" { ran root test_jail_probe; }
-@test "v2, Linux 6.1: the second fence" { ran root test_fence && grep -q "^ok .* writable" "$BATS_TEST_TMPDIR/section"; }
+@test "v2, Linux 6.1: Landlock" { ran root test_landlock && grep -q "^ok .* writable" "$BATS_TEST_TMPDIR/section"; }
 @test "files of unknown formats: nothing is started with the package's settings" { ran modules sysctl; }
 @test "a core_pattern that is a program: it is not started for guests" { long && ran cores test_jail_probe && ran cores core_pattern; }
 @test "v2 as root: the probes of resources and processes" { long && ran probes test_jail_probe; }

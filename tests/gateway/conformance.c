@@ -127,7 +127,7 @@ static int open_to_all(struct server *server, struct err *err)
 }
 
 /* Everybody on this machine is the one owner. */
-static int authenticate(struct exchange *exchange)
+static int authenticate(struct http_exchange *exchange)
 {
 	if (!auth_from_loopback(exchange->request)) {
 		reply_refuse(exchange->reply, 403, "gateway.profile is conformance: only this machine is served");

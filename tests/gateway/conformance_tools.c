@@ -144,7 +144,7 @@ static int error(struct mcp_call *call, struct json_object *arguments)
 static int reconnection(struct mcp_call *call, struct json_object *arguments)
 {
 	(void)arguments;
-	if (call->flight && call->stream) {
+	if (call->inflight && call->stream) {
 		mcp_log(call, "info", "The connection ends before the answer");
 		stream_end(call->stream);
 		poll(NULL, 0, PAUSE_MS);

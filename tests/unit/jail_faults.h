@@ -9,7 +9,7 @@
 #include <signal.h>
 
 #include "jail/cell.h"
-#include "jail/init/fence.h"
+#include "jail/init/landlock.h"
 
 struct host {
 	size_t children, fds, groups, frozen, mounts;
@@ -82,9 +82,9 @@ static inline void host_assert_idle(const struct service *service, const struct 
 				 idle->frozen, after.frozen, idle->mounts, after.mounts);
 }
 
-/* Until there are the porter and the jails that are made ahead, and nothing more. -1: never. What is looked at first
- * may be from before the last of them was made, and what is looked at last from after that: only what has been the same
- * twice holds. */
+/* Until there are the id-map helper and the jails that are made ahead, and nothing more. -1: never. What is looked at
+ * first may be from before the last of them was made, and what is looked at last from after that: only what has been
+ * the same twice holds. */
 static inline int host_await_idle(const struct service *service, struct host *ret)
 {
 	struct host before = {.children = 0};
@@ -150,7 +150,8 @@ static inline bool faults_possible(void)
 
 static inline bool faults_called(const char *call)
 {
-	return !str_starts(call, "landlock") || fence_abi() >= FENCE_ABI_LEAST; /* not where the kernel has none */
+	return !str_starts(call, "landlock") ||
+	       landlock_abi() >= LANDLOCK_ABI_LEAST; /* not where the kernel has none */
 }
 
 static inline void faults_skip(void **state)

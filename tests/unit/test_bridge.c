@@ -423,7 +423,7 @@ static void one_thread(void **state)
 	const int64_t deadline = clock_monotonic_us() + INT64_C(60000000);
 
 	upstream_list_begin(with.upstream, &key, deadline, note_thread, &upstreams);
-	/* In the order of the errands: when this one is answered, that one was. */
+	/* In the order of the work items: when this one is answered, that one was. */
 	assert_int_equal(upstream_list(with.upstream, &key, deadline, &list, &err), -ERR_UNAVAILABLE);
 	assert_true(pthread_equal(with.caller, upstreams));
 	assert_false(pthread_equal(with.caller, pthread_self()));

@@ -145,29 +145,29 @@ static void slow_ones_are_cut_off(void **state)
 	assert_false(hub_tell(hub, "s", "text"));
 }
 
-static void flights(void **state)
+static void inflight(void **state)
 {
-	struct hub_flight flight = {.session = "s", .id = "7", .stream = ""};
+	struct hub_inflight inflight = {.session = "s", .id = "7", .stream = ""};
 	char *text = NULL;
 
 	(void)state;
-	assert_int_equal(hub_flight_begin(hub, &flight, NULL), 0);
+	assert_int_equal(hub_inflight_begin(hub, &inflight, NULL), 0);
 	assert_false(hub_cancel(hub, "other", "7"));
 	assert_false(hub_cancel(hub, "s", "\"7\""));
-	assert_false(hub_cancelled(hub, &flight));
+	assert_false(hub_cancelled(hub, &inflight));
 	assert_false(hub_answer(hub, "s", "\"s-1\"", "{}"));
-	hub_question_begin(hub, &flight, "\"s-1\"");
+	hub_question_begin(hub, &inflight, "\"s-1\"");
 	assert_false(hub_answer(hub, "other", "\"s-1\"", "{}"));
 	assert_true(hub_answer(hub, "s", "\"s-1\"", "{}"));
 	assert_false(hub_answer(hub, "s", "\"s-1\"", "{}"));
-	assert_int_equal(hub_question_wait(hub, &flight, -1, &text, NULL), 0);
+	assert_int_equal(hub_question_wait(hub, &inflight, -1, &text, NULL), 0);
 	assert_string_equal(text, "{}");
 	free(text);
-	hub_question_begin(hub, &flight, "\"s-2\"");
+	hub_question_begin(hub, &inflight, "\"s-2\"");
 	assert_true(hub_cancel(hub, "s", "7"));
-	assert_int_equal(hub_question_wait(hub, &flight, -1, &text, NULL), -ERR_CANCELLED);
-	assert_true(hub_cancelled(hub, &flight));
-	hub_flight_end(hub, &flight);
+	assert_int_equal(hub_question_wait(hub, &inflight, -1, &text, NULL), -ERR_CANCELLED);
+	assert_true(hub_cancelled(hub, &inflight));
+	hub_inflight_end(hub, &inflight);
 	assert_false(hub_cancel(hub, "s", "7"));
 }
 
@@ -329,7 +329,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(topics, begin, end),
 		cmocka_unit_test_setup_teardown(followed_resources, begin, end),
 		cmocka_unit_test_setup_teardown(slow_ones_are_cut_off, begin, end),
-		cmocka_unit_test_setup_teardown(flights, begin, end),
+		cmocka_unit_test_setup_teardown(inflight, begin, end),
 		cmocka_unit_test_setup_teardown(stopping, begin, end),
 		cmocka_unit_test(events_and_subscriptions_live_with_their_session),
 		cmocka_unit_test_setup_teardown(expiry_is_told, open_fixture, close_fixture),

@@ -20,7 +20,7 @@
 
 #include "jail/cgroup.h"
 #include "jail/client/wire_fd.h"
-#include "jail/porter.h"
+#include "jail/idmap.h"
 
 /* Of the jailer's memory in 500 jails; sanitizers keep what was freed, up to 256 MB. */
 #ifdef __SANITIZE_ADDRESS__
@@ -280,7 +280,7 @@ static void no_growth(void **state)
 	assert_true(after.anonymous_kb < before.anonymous_kb + GROWTH_KB);
 }
 
-/* The porter ends when it sees that the jailer has: until then a connection is made, and closed by its end. */
+/* The id-map helper ends when it sees that the jailer has: until then a connection is made, and closed by its end. */
 static void assert_nobody_listens(const struct service *service)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -394,7 +394,7 @@ static void second_service(void **state)
 	service_run_ok(service->client);
 }
 
-/* A socket whose last holder is about to end (the porter of a killed jailer) is nobody's; one that is held is
+/* A socket whose last holder is about to end (the id-map helper of a killed jailer) is nobody's; one that is held is
  * somebody's. */
 static void dying_listener(void **state)
 {
@@ -405,15 +405,15 @@ static void dying_listener(void **state)
 
 	auto_close int first = -1;
 	auto_close int second = -1;
-	assert_int_equal(porter_listen(path, &first, &err), 0);
-	assert_int_equal(porter_listen(path, &second, &err), -ERR_CONFLICT);
+	assert_int_equal(idmap_listen(path, &first, &err), 0);
+	assert_int_equal(idmap_listen(path, &second, &err), -ERR_CONFLICT);
 	assert_non_null(strstr(err.text, "another jailer listens"));
 	close(accept(first, NULL, NULL)); /* of that try */
 	pid_t holder = fork();
 	if (holder == 0)
 		_exit(accept(first, NULL, NULL) < 0);
 	close_pointer(&first);
-	assert_int_equal(porter_listen(path, &second, &err), 0);
+	assert_int_equal(idmap_listen(path, &second, &err), 0);
 	assert_int_equal(waitpid(holder, &status, 0), holder);
 	assert_int_equal(status, 0);
 	unlink(path);

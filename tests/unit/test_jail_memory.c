@@ -1,6 +1,7 @@
 /*
  * test_jail_memory.c - what a run was given in environment and arguments is nowhere in the memory of our processes when
- * it has ended: the jailer, its porter and relay, and the inits of jails that were made meanwhile and that others get.
+ * it has ended: the jailer, its id-map helper and relay, and the inits of jails that were made meanwhile and that
+ * others get.
  *
  * All memory that can be read of every process below the jailer is searched, which takes root. That the search finds
  * what is there is tried first, in this process.

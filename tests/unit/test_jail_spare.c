@@ -36,7 +36,7 @@ static void program_before_spare(void **state)
 {
 	struct service *service = *state;
 	const int64_t patience_us = PATIENCE_MS * INT64_C(1000);
-	const size_t settled = 1 + CELLS_PARKED; /* with the porter */
+	const size_t settled = 1 + CELLS_PARKED; /* with the id-map helper */
 	struct jail_spec spec = {.runner = "bash"};
 	struct json_object *runners = NULL;
 	struct try try = {.jail = NULL};

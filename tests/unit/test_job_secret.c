@@ -82,7 +82,7 @@ static void output_is_masked(void **state)
 	assert_non_null(strstr(result->stdout_text.data, "*** *** {\"k\": \"***\"}\n"));
 	assert_int_equal(nftw(f.dir, find_secret, 16, FTW_PHYS), 0);
 	job_release(job);
-	/* More than a row holds: masked by a keeper into a blob. */
+	/* More than a row holds: masked by an I/O worker into a blob. */
 	job = run(NULL, "import os\nfor i in range(5000): print(os.environ['KEY'], i, end=' ')", true);
 	result = fixture_wait(job);
 	assert_ptr_equal(strstr(result->stdout_text.data, "*** 0 *** 1 *** 2 "), result->stdout_text.data);

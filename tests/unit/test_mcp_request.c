@@ -22,7 +22,7 @@ static void scopes(void **state)
 	struct mcp_request request = {.message = {.kind = RPC_REQUEST, .method = "x"}, .method = &forgotten};
 	const struct request http = {.hangup_fd = -1};
 	auto_reply struct reply reply;
-	struct exchange exchange = {.server = &fixture.server, .request = &http, .reply = &reply};
+	struct http_exchange exchange = {.server = &fixture.server, .request = &http, .reply = &reply};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(tables); i++) {

@@ -11,9 +11,9 @@ struct talk {
 	struct rpc_message message;
 	struct reply reply;
 	struct request request;
-	struct exchange exchange;
+	struct http_exchange exchange;
 	struct session session;
-	struct hub_flight flight;
+	struct hub_inflight inflight;
 	struct stream stream;
 	struct mcp_call call;
 	struct buf sent;
@@ -38,11 +38,11 @@ static void talk_begin(struct talk *talk, const char *protocol)
 	buf_init(&talk->sent, SIZE_MAX);
 	reply_init(&talk->reply);
 	talk->request = (struct request){.params = params, .send = keep_bytes, .arg = talk, .hangup_fd = -1};
-	talk->exchange = (struct exchange){
+	talk->exchange = (struct http_exchange){
 		.server = server, .request = &talk->request, .reply = &talk->reply, .token = fixture.alice};
 	assert_int_equal(sessions_add(server->sessions, &fixture.alice, &client, &talk->session, NULL), 0);
-	talk->flight = (struct hub_flight){.session = talk->session.id, .id = "1", .stream = "", .wake_fd = -1};
-	assert_int_equal(hub_flight_begin(server->hub, &talk->flight, NULL), 0);
+	talk->inflight = (struct hub_inflight){.session = talk->session.id, .id = "1", .stream = "", .wake_fd = -1};
+	assert_int_equal(hub_inflight_begin(server->hub, &talk->inflight, NULL), 0);
 	stream_init(&talk->stream, &talk->request, &talk->reply);
 	talk->call = (struct mcp_call){.exchange = &talk->exchange,
 				       .message = &talk->message,
@@ -50,12 +50,12 @@ static void talk_begin(struct talk *talk, const char *protocol)
 				       .revision = mcp_revision_find(protocol),
 				       .hangup_fd = -1,
 				       .stream = &talk->stream,
-				       .flight = &talk->flight};
+				       .inflight = &talk->inflight};
 }
 
 static void talk_end(struct talk *talk)
 {
-	hub_flight_end(fixture.server.hub, &talk->flight);
+	hub_inflight_end(fixture.server.hub, &talk->inflight);
 	reply_clear(&talk->reply);
 	buf_clear(&talk->sent);
 	json_object_put(talk->params);

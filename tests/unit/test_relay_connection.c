@@ -45,7 +45,7 @@ static int setup(void **state)
 	t->rule.host.port = 443;
 	t->egress = (struct egress){.rules = &t->rule, .n_rules = 1, .config = &t->config};
 	t->relay = (struct relay){.loop = loop_open(), .egress = &t->egress, .next_deadline_us = INT64_MAX};
-	t->jail = (struct relay_jail){.relay = &t->relay, .leash_fd = -1, .page = &t->page};
+	t->jail = (struct relay_jail){.relay = &t->relay, .liveness_fd = -1, .page = &t->page};
 	t->c = relay_connection_new(&t->jail, guest[OURS], 0);
 	t->c->remote.fd = server[OURS];
 	relay_connection_open(t->c);

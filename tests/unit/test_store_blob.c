@@ -349,7 +349,7 @@ static void blobs_in_use_stay(void **state)
 	assert_sound(f);
 }
 
-/* A content that is put again after hours is as good as new: the sweeper leaves it alone. */
+/* A content that is put again after hours is as good as new: the garbage collector leaves it alone. */
 static void put_again_counts_as_new(void **state)
 {
 	struct fixture *f = *state;

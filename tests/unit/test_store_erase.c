@@ -1,5 +1,5 @@
 /* test_store_erase.c - content that goes while the fact stays: by hand, by the rules of retention, killed half-way, and
- * the sweep behind it. */
+ * the garbage collection behind it. */
 #include "lib/store/audit/store_audit.h"
 #include "lib/store/retention/store_erase.h"
 #include "lib/store/retention/store_expire.h"
@@ -56,13 +56,13 @@ static struct store_erased forget(struct fixture *f, struct store_erase erase)
 	return erased;
 }
 
-static struct store_swept sweep(struct fixture *f, int64_t now_us, bool dry)
+static struct store_collected collect(struct fixture *f, int64_t now_us, bool dry)
 {
 	struct err err = ERR_INIT;
-	struct store_swept swept = {0};
+	struct store_collected collected = {0};
 
-	ok(store_gc(f->store, &(struct store_gc){.now_us = now_us, .dry = dry, .vacuum = true}, &swept, &err));
-	return swept;
+	ok(store_gc(f->store, &(struct store_gc){.now_us = now_us, .dry = dry, .vacuum = true}, &collected, &err));
+	return collected;
 }
 
 static bool on_disk(const struct fixture *f, const char *sha256)
@@ -139,17 +139,17 @@ static void content_goes_the_fact_stays(void **state)
 	assert_int_equal(forget(f, (struct store_erase){.id = run.id, .what = STORE_ERASE_CONTENT}).executions, 0);
 	/* Young contents wait, and count until they go. */
 	assert_true(on_disk(f, output));
-	assert_true(sweep(f, clock_now_us(), false).young_bytes >= 70000);
+	assert_true(collect(f, clock_now_us(), false).young_bytes >= 70000);
 	assert_true(on_disk(f, output));
 	assert_answer(f, "SELECT bytes > 70000 FROM usage", "1");
-	const struct store_swept dry = sweep(f, clock_now_us() + LATE_US, true);
+	const struct store_collected dry = collect(f, clock_now_us() + LATE_US, true);
 
 	assert_true(on_disk(f, output));
-	const struct store_swept swept = sweep(f, clock_now_us() + LATE_US, false);
+	const struct store_collected collected = collect(f, clock_now_us() + LATE_US, false);
 
-	assert_int_equal(dry.bytes, swept.bytes);
-	assert_int_equal(dry.contents, swept.contents);
-	assert_int_equal(swept.bytes, 70000); /* the conversation has the file */
+	assert_int_equal(dry.bytes, collected.bytes);
+	assert_int_equal(dry.contents, collected.contents);
+	assert_int_equal(collected.bytes, 70000); /* the conversation has the file */
 	assert_false(on_disk(f, output));
 	assert_answer(f, "SELECT bytes < 5000 FROM usage", "1");
 	assert_sound(f);
@@ -195,7 +195,7 @@ static void others_stay(void **state)
 	assert_int_equal(counted.conversations, 1);
 	assert_int_equal(counted.running, 1);
 	assert_memory_equal(&erased, &counted, sizeof(erased));
-	sweep(f, clock_now_us() + LATE_US, false);
+	collect(f, clock_now_us() + LATE_US, false);
 	assert_true(on_disk(f, output));
 	assert_answer(f, "SELECT group_concat(owner) FROM conversation", "bob");
 	assert_answer(f, "SELECT count(*) FROM execution WHERE state = 'running' AND code IS NOT NULL", "1");
@@ -236,7 +236,8 @@ static int forget_all(struct fixture *f)
 	return store_forget(f->store, &erase, &erased, &err);
 }
 
-/* A kill at any moment leaves a sound record: each run whole, or marked as erased; the next sweep ends what was begun.
+/* A kill at any moment leaves a sound record: each run whole, or marked as erased; the next garbage collection ends
+ * what was begun.
  */
 static void killed_half_way(void **state)
 {
@@ -269,7 +270,7 @@ static void killed_half_way(void **state)
 		partial = partial || !streq(left, "0");
 	}
 	assert_true(partial); /* one was hit between two transactions */
-	sweep(f, clock_now_us(), false);
+	collect(f, clock_now_us(), false);
 	assert_answer(f, "SELECT count(*) FROM erasing", "0");
 	assert_answer(f,
 		      "SELECT count(*) FROM execution_file JOIN execution ON id = execution WHERE erased IS NOT NULL",
@@ -280,15 +281,15 @@ static void killed_half_way(void **state)
 	assert_answer(f, "SELECT count(*) FROM file", "0");
 }
 
-static void *sweep_often(void *arg)
+static void *collect_often(void *arg)
 {
 	struct store *store = arg;
-	struct store_swept swept;
+	struct store_collected collected;
 	long refused = 0;
 
 	for (int i = 0; i < 40; i++) {
 		struct err err = ERR_INIT;
-		int result = store_gc(store, &(struct store_gc){.now_us = clock_now_us()}, &swept, &err);
+		int result = store_gc(store, &(struct store_gc){.now_us = clock_now_us()}, &collected, &err);
 
 		if (result != 0 && result != -ERR_CONFLICT)
 			return (void *)-1l;
@@ -301,7 +302,7 @@ static void two_at_once(void **state)
 {
 	struct fixture *f = *state;
 	struct err err = ERR_INIT;
-	struct store_swept swept;
+	struct store_collected collected;
 	auto_free char *path = xasprintf("%s/gc.lock", f->data);
 	pthread_t threads[2];
 	void *result;
@@ -309,11 +310,11 @@ static void two_at_once(void **state)
 	auto_close int lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 
 	assert_int_equal(flock(lock, LOCK_EX), 0);
-	fails(store_gc(f->store, &(struct store_gc){.now_us = 1}, &swept, &err), ERR_CONFLICT);
+	fails(store_gc(f->store, &(struct store_gc){.now_us = 1}, &collected, &err), ERR_CONFLICT);
 	ok(store_expire(f->store, clock_now_us(), NULL, NULL, &err)); /* leaves it to the other */
 	assert_int_equal(flock(lock, LOCK_UN), 0);
 	for (size_t i = 0; i < ARRAY_SIZE(threads); i++)
-		assert_int_equal(pthread_create(&threads[i], NULL, sweep_often, f->store), 0);
+		assert_int_equal(pthread_create(&threads[i], NULL, collect_often, f->store), 0);
 	for (int i = 0; i < 20; i++) {
 		struct store_execution run = run_whole(f, "ann", (char)('a' + i));
 
@@ -323,7 +324,7 @@ static void two_at_once(void **state)
 		assert_int_equal(pthread_join(threads[i], &result), 0);
 		assert_true((long)result >= 0);
 	}
-	sweep(f, clock_now_us() + LATE_US, false);
+	collect(f, clock_now_us() + LATE_US, false);
 	assert_answer(f, "SELECT count(*) FROM blob", "2"); /* the conversation's two files */
 	assert_sound(f);
 }
@@ -386,7 +387,7 @@ static void the_oldest_give_way(void **state)
 	assert_answer(f, "SELECT count(*) FROM file", "2");
 	/* What was freed counts until it leaves the disk. */
 	assert_true(charged(f) > cap);
-	sweep(f, clock_now_us() + LATE_US, false);
+	collect(f, clock_now_us() + LATE_US, false);
 	assert_true(charged(f) <= cap / 10 * 9);
 	assert_sound(f);
 }
@@ -444,10 +445,10 @@ static void nothing_is_left(void **state)
 
 	assert_int_equal(system(command), 0);
 	forget(f, (struct store_erase){.owner = "ann", .what = STORE_ERASE_CONTENT});
-	const struct store_swept swept = sweep(f, clock_now_us(), false);
+	const struct store_collected collected = collect(f, clock_now_us(), false);
 
-	assert_true(swept.shrinks);
-	assert_true(swept.pages_bytes > 200 * 4096);
+	assert_true(collected.shrinks);
+	assert_true(collected.pages_bytes > 200 * 4096);
 	ok(store_empty_log(f->store, &emptied, &err));
 	assert_true(emptied);
 	assert_int_not_equal(system(command), 0);

@@ -364,7 +364,7 @@ static void filters(void **state)
 	fails(store_execution_list(s, &(struct store_filter){.id = ""}, no_more, NULL, &err), ERR_INVALID);
 }
 
-struct order {
+struct commit_order {
 	char text[4 * ID_SIZE];
 	int64_t recorded;
 	bool only_one;
@@ -372,7 +372,7 @@ struct order {
 
 static int in_order(void *arg, const struct store_execution *execution)
 {
-	struct order *order = arg;
+	struct commit_order *order = arg;
 	size_t length = strlen(order->text);
 
 	snprintf(order->text + length, sizeof(order->text) - length, "%s", execution->owner);
@@ -385,7 +385,7 @@ static void orders(void **state)
 	struct fixture *f = *state;
 	struct err err = ERR_INIT;
 	struct store_execution a = sample("a"), b = sample("b"), c = sample("c");
-	struct order up = {0}, down = {0}, one = {.only_one = true}, followed = {0}, nothing = {0};
+	struct commit_order up = {0}, down = {0}, one = {.only_one = true}, followed = {0}, nothing = {0};
 
 	begin(f->store, &a);
 	begin(f->store, &b);

@@ -1,6 +1,6 @@
 /*
- * test_store_held.c - erasing and sweeping hold the writer for a moment at a time: everybody else who records waits so
- * long.
+ * test_store_held.c - erasing and collecting garbage hold the writer for a moment at a time: everybody else who records
+ * waits so long.
  *
  * What is compared is processor time, which the store takes of each transaction: how long a disk or a busy machine
  * makes a transaction wait says nothing of what it does.
@@ -85,26 +85,26 @@ static void held(const struct fixture *f, const char *what)
 		print_message("%s: %lld us\n", what, (long long)store_longest_us(f->store));
 }
 
-static void forget_and_sweep(void **state)
+static void forget_and_collect(void **state)
 {
 	struct fixture *f = *state;
 	struct err err = ERR_INIT;
 	struct store_erased erased = {0};
-	struct store_swept swept = {0};
+	struct store_collected collected = {0};
 
 	fill(f);
 	reopen(f, STORE_WRITE); /* what was recorded so far counts no more */
-	ok(store_gc(f->store, &(struct store_gc){.now_us = DAY_US}, &swept, &err));
-	held(f, "sweeping where nothing is to go");
+	ok(store_gc(f->store, &(struct store_gc){.now_us = DAY_US}, &collected, &err));
+	held(f, "collecting where nothing is to go");
 	reopen(f, STORE_WRITE);
 	ok(store_forget(f->store, &all_of_ann, &erased, &err));
 	assert_int_equal(erased.executions, RUNS + 1);
 	held(f, "erasing");
 	reopen(f, STORE_WRITE);
-	ok(store_gc(f->store, &(struct store_gc){.now_us = clock_now_us() + DAY_US, .vacuum = true}, &swept, &err));
+	ok(store_gc(f->store, &(struct store_gc){.now_us = clock_now_us() + DAY_US, .vacuum = true}, &collected, &err));
 	assert_answer(f, "SELECT count(*) FROM blob", "0");
-	assert_true(swept.pages_bytes > 100000);
-	held(f, "sweeping");
+	assert_true(collected.pages_bytes > 100000);
+	held(f, "collecting garbage");
 }
 
 /* As base64 of anything: nearly every trigram is a new one, which is what costs the index of texts most. */
@@ -153,14 +153,14 @@ static void texts(void **state)
 	struct fixture *f = *state;
 	struct err err = ERR_INIT;
 	struct store_erased erased = {0};
-	struct store_swept swept = {0};
+	struct store_collected collected = {0};
 
 	for (int i = 0; i < LONG_TEXTS; i++)
 		run_with_texts(f, STORE_INLINE_MAX, STORE_INLINE_MAX);
 	for (int i = 0; i < TEXTS; i++)
 		run_with_texts(f, 4000, 10);
 	reopen(f, STORE_WRITE);
-	ok(store_gc(f->store, &(struct store_gc){.now_us = DAY_US}, &swept, &err));
+	ok(store_gc(f->store, &(struct store_gc){.now_us = DAY_US}, &collected, &err));
 	assert_answer(f, "SELECT through = (SELECT max(recorded) FROM execution) FROM searched", "1");
 	assert_answer(f, "SELECT sum(length(block)) > 2000000 FROM search_data", "1");
 	in_parts(f, "putting texts into the index", PARTS);
@@ -177,7 +177,7 @@ static void texts_of_a_lost_content(void **state)
 	struct fixture *f = *state;
 	struct err err = ERR_INIT;
 	struct store_erased erased = {0};
-	struct store_swept swept = {0};
+	struct store_collected collected = {0};
 	struct store_execution run = sample("bob");
 	const struct store_erase erase = {
 		.id = run.id, .what = STORE_ERASE_CONTENT, .before_us = INT64_MAX, .why = "request"};
@@ -191,7 +191,7 @@ static void texts_of_a_lost_content(void **state)
 	finish(f->store, &run, NULL, 0);
 	for (int i = 0; i < LOST_TEXTS; i++)
 		run_with_texts(f, STORE_INLINE_MAX, STORE_INLINE_MAX);
-	ok(store_gc(f->store, &(struct store_gc){.now_us = DAY_US}, &swept, &err));
+	ok(store_gc(f->store, &(struct store_gc){.now_us = DAY_US}, &collected, &err));
 	assert_answer(f, "SELECT through = (SELECT max(recorded) FROM execution) FROM searched", "1");
 	/* How far it was merged on the way depends on how quick the machine was. */
 	assert_answer(f, "SELECT sum(length(block)) > 10000000 FROM search_data", "1");
@@ -208,7 +208,7 @@ static void texts_of_a_lost_content(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(forget_and_sweep, setup, teardown),
+		cmocka_unit_test_setup_teardown(forget_and_collect, setup, teardown),
 		cmocka_unit_test_setup_teardown(texts, setup, teardown),
 		cmocka_unit_test_setup_teardown(texts_of_a_lost_content, setup, teardown),
 	};

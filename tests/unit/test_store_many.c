@@ -202,7 +202,7 @@ static void killed_between_parts(void **state)
 		assert_int_equal(files_after(f->store, id), 0);
 		assert_answer(f, "SELECT count(*) FROM execution_file WHERE phase = 'after'", "0");
 		assert_answer(f, "SELECT group_concat(name) || sum(size) FROM file", "folder/file-000006");
-		/* What its files were charged for is doubted, so that the sweep frees the owner of it. */
+		/* What its files were charged for is doubted, so that the garbage collection frees the owner of it. */
 		assert_answer(f, "SELECT count(*) FROM holding WHERE doubt = 0 AND blob NOT IN (SELECT blob FROM file)",
 			      "0");
 		assert_sound(f);

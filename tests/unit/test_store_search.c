@@ -313,11 +313,11 @@ static void killed_while_it_was_emptied(void **state)
 	ok(store_search_fill(f->store, &err));
 	kept_of_every(f, RUNS);
 	nearly_emptied(f);
-	ok(store_gc(f->store, &(struct store_gc){.now_us = clock_now_us()}, &(struct store_swept){0}, &err));
+	ok(store_gc(f->store, &(struct store_gc){.now_us = clock_now_us()}, &(struct store_collected){0}, &err));
 	kept_of_every(f, RUNS);
 }
 
-/* Killed between the erasure and the merge: the next sweep does it. */
+/* Killed between the erasure and the merge: the next garbage collection does it. */
 static int forget_and_die(struct fixture *f)
 {
 	struct err err = ERR_INIT;
@@ -329,7 +329,7 @@ static int forget_and_die(struct fixture *f)
 	return store_erase_runs(f->store, &erase, &(struct store_erased){0}, &err) < 0 ? 2 : 0;
 }
 
-static void the_sweep_merges(void **state)
+static void garbage_collection_merges(void **state)
 {
 	struct fixture *f = *state;
 	struct err err = ERR_INIT;
@@ -343,7 +343,7 @@ static void the_sweep_merges(void **state)
 	assert_answer(f, "SELECT stale FROM searched", "1");
 	assert_int_equal(hits(f, RARE), 0);
 	run_of(f, "carol", "later", "", "");
-	ok(store_gc(f->store, &(struct store_gc){.now_us = clock_now_us()}, &(struct store_swept){0}, &err));
+	ok(store_gc(f->store, &(struct store_gc){.now_us = clock_now_us()}, &(struct store_collected){0}, &err));
 	assert_answer(f, "SELECT stale || ' ' || through FROM searched", "0 3");
 	assert_false(in_pages(f));
 	assert_false(in_file(f));
@@ -408,7 +408,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(erased_before_it_was_indexed, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_lost_content, setup, teardown),
 		cmocka_unit_test_setup_teardown(killed_while_it_was_emptied, setup, teardown),
-		cmocka_unit_test_setup_teardown(the_sweep_merges, setup, teardown),
+		cmocka_unit_test_setup_teardown(garbage_collection_merges, setup, teardown),
 		cmocka_unit_test_setup_teardown(pieces, setup, teardown),
 		cmocka_unit_test(queries),
 	};

@@ -98,12 +98,12 @@ static int files_of(const struct fixture *f)
 	return WEXITSTATUS(system(command));
 }
 
-static void sweep_late(struct fixture *f)
+static void collect_late(struct fixture *f)
 {
-	struct store_swept swept = {0};
+	struct store_collected collected = {0};
 	struct err err = ERR_INIT;
 
-	ok(store_gc(f->store, &(struct store_gc){.now_us = clock_now_us() + LATE_US}, &swept, &err));
+	ok(store_gc(f->store, &(struct store_gc){.now_us = clock_now_us() + LATE_US}, &collected, &err));
 	assert_sound(f);
 }
 
@@ -129,7 +129,7 @@ static void stored_once_and_forgotten(void **state)
 	assert_answer(f, "SELECT count(*) FROM blob", "2");
 	assert_answer(f, "SELECT max(length(result) + length(arguments)) FROM tool_call", "7");
 	assert_answer(f, "SELECT sum(size) FROM holding WHERE owner = 'ann'", "3345728");
-	sweep_late(f); /* they are named */
+	collect_late(f); /* they are named */
 	assert_int_equal(files_of(f), 2);
 	assert_calls(f, id);
 	run_with_calls(f, other);
@@ -138,11 +138,11 @@ static void stored_once_and_forgotten(void **state)
 		      "SELECT count(arguments_blob) + count(result_blob) FROM tool_call WHERE execution = (SELECT "
 		      "min(execution) FROM tool_call)",
 		      "0");
-	sweep_late(f); /* another run of the owner names them */
+	collect_late(f); /* another run of the owner names them */
 	assert_int_equal(files_of(f), 2);
 	assert_calls(f, other);
 	forget_output(f, other);
-	sweep_late(f);
+	collect_late(f);
 	assert_answer(f, "SELECT count(*) FROM blob", "0");
 	assert_answer(f, "SELECT count(*) FROM holding", "0");
 	assert_int_equal(files_of(f), 0);
@@ -236,7 +236,7 @@ static void carried(void **state)
 	assert_int_equal(done.added, 1);
 	assert_answer(&other, "SELECT count(*) FROM blob", "2");
 	assert_sound(&other);
-	sweep_late(&other);
+	collect_late(&other);
 	assert_calls(&other, id);
 	store_close(other.store);
 	free(other.data);
@@ -315,7 +315,7 @@ static void expected(void **state)
 	ok(store_baseline_add(f->store, &blessing, &generation, &err));
 	assert_int_equal(generation, 2);
 	assert_answer(f, "SELECT length(result) FROM baseline_call", "0");
-	sweep_late(f);
+	collect_late(f);
 	assert_int_equal(files_of(f), 1);
 	ok(store_tools_expected(f->store, run.id, 2, &found, &err));
 	assert_string_equal(found.calls[0].result, result_text + 1);

@@ -7,9 +7,9 @@
  * right size is not written again.
  *
  * Between the writing of a blob and the commit of the first row that names it nothing in the database protects it. So
- * the sweeper leaves every file alone that was made or asked for in the last hours (its mtime says so, and a put brings
- * it up to date), and holds the lock blobs/lock while it looks and removes; a put holds it shared from the look at an
- * existing file to its touch. A transaction that names a blob looks once more whether the file is there.
+ * the garbage collector leaves every file alone that was made or asked for in the last hours (its mtime says so, and a
+ * put brings it up to date), and holds the lock blobs/lock while it looks and removes; a put holds it shared from the
+ * look at an existing file to its touch. A transaction that names a blob looks once more whether the file is there.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -97,7 +97,7 @@ static int open_folder(struct store *store, const char *sha256, struct err *err)
 	return -1;
 }
 
-/* 1: it is there, whole and durable, and the sweeper knows that it is wanted; 0: it is not. */
+/* 1: it is there, whole and durable, and the garbage collector knows that it is wanted; 0: it is not. */
 static int is_there(int folder, const char *name, struct err *err)
 {
 	struct stat st;
@@ -360,8 +360,8 @@ bool store_blob_fresh(struct store *store, const char *sha256, int64_t limit_us)
 }
 
 /* Removes blobs/FOLDER/NAME if it is old and has no row. */
-static int sweep_one(struct store *store, int folder, const char *path, const char *sha256, struct store_sweep *sweep,
-		     struct err *err)
+static int collect_one(struct store *store, int folder, const char *path, const char *sha256, struct store_blob_gc *gc,
+		       struct err *err)
 {
 	struct stat st;
 	int64_t size = -1;
@@ -382,15 +382,15 @@ static int sweep_one(struct store *store, int folder, const char *path, const ch
 	}
 	if (size >= 0)
 		return 0;
-	if (st.st_mtim.tv_sec * 1000000ll >= sweep->limit_us) {
-		sweep->young++;
-		sweep->young_bytes += st.st_size;
+	if (st.st_mtim.tv_sec * 1000000ll >= gc->limit_us) {
+		gc->young++;
+		gc->young_bytes += st.st_size;
 		return 0;
 	}
-	if (!sweep->dry && unlinkat(folder, path, 0) < 0)
+	if (!gc->dry && unlinkat(folder, path, 0) < 0)
 		return err_errno(err, "removing blob %s", path);
-	sweep->removed++;
-	sweep->bytes += st.st_size;
+	gc->removed++;
+	gc->bytes += st.st_size;
 	return 0;
 }
 
@@ -404,7 +404,7 @@ static bool is_content(char *name)
 	return sha256_valid(name);
 }
 
-static int sweep_folder(struct store *store, const char *name, struct store_sweep *sweep, struct err *err)
+static int collect_folder(struct store *store, const char *name, struct store_blob_gc *gc, struct err *err)
 {
 	bool top = streq(name, ".");
 	int fd = openat(store->blobs_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -422,13 +422,13 @@ static int sweep_folder(struct store *store, const char *name, struct store_swee
 
 		snprintf(sha256, sizeof(sha256), "%s%s", name, entry->d_name);
 		if (top && str_starts(entry->d_name, TMP_PREFIX)) { /* of a process that was killed */
-			failed = sweep_one(store, fd, entry->d_name, NULL, sweep, err);
+			failed = collect_one(store, fd, entry->d_name, NULL, gc, err);
 		} else if (top && strlen(entry->d_name) == 2 && strspn(entry->d_name, "0123456789abcdef") == 2) {
-			failed = sweep_folder(store, entry->d_name, sweep, err);
-			if (sweep->progress != NULL)
-				sweep->progress(sweep->arg, "files", ++folders, FOLDERS);
+			failed = collect_folder(store, entry->d_name, gc, err);
+			if (gc->progress != NULL)
+				gc->progress(gc->arg, "files", ++folders, FOLDERS);
 		} else if (!top && is_content(sha256)) {
-			failed = sweep_one(store, fd, entry->d_name, sha256, sweep, err);
+			failed = collect_one(store, fd, entry->d_name, sha256, gc, err);
 		}
 	}
 	closedir(dir);
@@ -461,9 +461,9 @@ int store_blob_any(struct store *store, bool *ret, struct err *err)
 	return 0;
 }
 
-int store_blob_sweep(struct store *store, struct store_sweep *sweep, struct err *err)
+int store_blob_collect(struct store *store, struct store_blob_gc *gc, struct err *err)
 {
-	return sweep_folder(store, ".", sweep, err);
+	return collect_folder(store, ".", gc, err);
 }
 
 static int running_name(const char *id, const char *suffix, char *ret, size_t size, struct err *err)

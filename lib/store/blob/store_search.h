@@ -1,6 +1,6 @@
 /*
  * store_search.h - the index by which texts are found in code and output: the table `search` (FTS5, trigrams), kept by
- * the sweep and never by a run.
+ * the garbage collection and never by a run.
  *
  * An entry of the index is a piece of a text, so that none takes long: rowid is STORE_SEARCH_PLACES ×
  * execution.recorded + STORE_SEARCH_PIECES × enum store_search_text + the number of the piece. Pieces overlap by as

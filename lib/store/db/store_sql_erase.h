@@ -1,6 +1,6 @@
 /*
- * store_sql_erase.h - statements that remove content and leave the fact (store_erase.h), and those of the sweep
- * (store_gc.h).
+ * store_sql_erase.h - statements that remove content and leave the fact (store_erase.h), and those of the garbage
+ * collection (store_gc.h).
  */
 #pragma once
 
@@ -84,15 +84,14 @@ enum { STORE_ERASURE_COLUMNS(COLUMN_NAME, COLUMN_NAME, COLUMN_NAME) ERASURE_COLU
 	  "UPDATE tool_call SET arguments = 'null', arguments_hash = '', result = '', arguments_blob = NULL, "         \
 	  "result_blob = NULL WHERE execution = :id AND seq IN (SELECT seq FROM tool_call WHERE execution = :id AND "  \
 	  "(arguments_hash <> '' OR result <> '' OR coalesce(arguments_blob, result_blob) IS NOT NULL) ORDER BY seq "  \
-	  "LIMIT :limit)")              \
+	  "LIMIT :limit)")                                                                                             \
 	X(ERASING_ADD, WRITE,                                                                                          \
 	  "INSERT INTO erasing (execution, what) VALUES (:id, :what) ON CONFLICT (execution) DO UPDATE SET what = "    \
 	  "min(what, excluded.what)")                                                                                  \
 	X(ERASING_END, WRITE, "DELETE FROM erasing WHERE execution = :id")                                             \
 	X(ERASING_NEXT, READ,                                                                                          \
 	  "SELECT " STORE_SQL_ERASING "FROM erasing WHERE execution > :after ORDER BY execution LIMIT 1")              \
-	X(ERASURE_LIST, READ,                                                                                          \
-	  "SELECT " STORE_SQL_ERASURE "FROM audit WHERE kind = 'content.erase' ORDER BY n")                            \
+	X(ERASURE_LIST, READ, "SELECT " STORE_SQL_ERASURE "FROM audit WHERE kind = 'content.erase' ORDER BY n")        \
 	/* conversations, and what else an owner has */                                                                \
 	X(FORGET_LIST, READ,                                                                                           \
 	  "SELECT id FROM conversation WHERE owner = :owner AND (:conversation IS NULL OR name = :conversation) AND "  \
@@ -111,7 +110,7 @@ enum { STORE_ERASURE_COLUMNS(COLUMN_NAME, COLUMN_NAME, COLUMN_NAME) ERASURE_COLU
 	X(USAGE_FIRM, READ, /* without what is doubted */                                                              \
 	  "SELECT coalesce((SELECT bytes FROM usage WHERE owner = :owner), 0) - coalesce((SELECT sum(size) FROM "      \
 	  "holding WHERE owner = :owner AND doubt = 1), 0)")                                                           \
-	/* the sweep */                                                                                                \
+	/* the garbage collection */                                                                                   \
 	X(BLOB_GARBAGE, READ, "SELECT " STORE_SQL_GARBAGE "FROM blob WHERE " STORE_SQL_NOT_REFERRED)                   \
 	X(PAGES, WRITE, "SELECT " STORE_SQL_PAGES)                                                                     \
 	X(VACUUM_SOME, WRITE, "PRAGMA incremental_vacuum(64)")

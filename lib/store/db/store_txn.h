@@ -64,7 +64,7 @@ struct store_abandoned {
 };
 
 /* The thread that makes room for owners above their cap (store_retain.c). */
-struct store_tidy {
+struct store_retainer {
 	pthread_mutex_t lock;
 	pthread_cond_t wake;
 	pthread_t thread;
@@ -82,7 +82,7 @@ struct store {
 	uint8_t env_key[SHA256_SIZE];
 	char instance[ID_SIZE]; /* "": opened for reading */
 	struct store_retention retention;
-	struct store_tidy tidy;
+	struct store_retainer retainer;
 	struct store_refused_counts refused;
 
 	pthread_mutex_t readers_lock;
@@ -136,9 +136,9 @@ int store_commit_gently(struct store *store, store_work work, void *arg, struct 
 #define STORE_SLICE_ROWS 200  /* rows that one statement of such an operation touches at most */
 
 /* store_retain.c */
-void store_tidy_start(struct store *store); /* where the oldest give way, and this is the gateway */
-void store_tidy_wake(struct store *store);
-void store_tidy_stop(struct store *store);
+void store_retain_start(struct store *store); /* where the oldest give way, and this is the gateway */
+void store_retain_wake(struct store *store);
+void store_retain_stop(struct store *store);
 
 /* store_instance.c */
 int store_instance_begin(struct store *store, struct err *err);
@@ -156,8 +156,8 @@ int store_uptime_save(struct store *store, struct err *err);
 void store_uptime_bind(struct store *store, struct query *query);
 
 /* store_blob.c */
-/* What a sweep of the folder found. */
-struct store_sweep {
+/* What a garbage collection of the folder found. */
+struct store_blob_gc {
 	int64_t limit_us; /* files that were touched since stay */
 	bool dry;         /* remove nothing */
 	int64_t removed, bytes, young, young_bytes; /* of files without a row */
@@ -173,7 +173,7 @@ int store_txn_blob(struct store_txn *txn, const char *sha256, int64_t size, stru
 /* Was the file of a blob put in place or wanted again since `limit_us`? */
 bool store_blob_fresh(struct store *store, const char *sha256, int64_t limit_us);
 /* Removes files of blobs that have no row. */
-int store_blob_sweep(struct store *store, struct store_sweep *sweep, struct err *err);
+int store_blob_collect(struct store *store, struct store_blob_gc *sweep, struct err *err);
 
 /* store_holding.c */
 int store_txn_hold_imported(struct store_txn *txn, const char *id, struct err *err); /* what an imported run names */

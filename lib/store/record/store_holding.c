@@ -3,8 +3,8 @@
  *
  * A pair of owner and content comes by a trigger with the first row that names the content. Whether it may go when one
  * such row goes is not known at once: another file, another version, another run of the owner may name the content,
- * too. So the pair is doubted then, and the sweep looks, in transactions of few pairs. A pair whose content cannot
- * leave the disk yet (STORE_BLOB_GRACE_US) stays: what an owner is charged is what the disk holds.
+ * too. So the pair is doubted then, and the garbage collection looks, in transactions of few pairs. A pair whose
+ * content cannot leave the disk yet (STORE_BLOB_GRACE_US) stays: what an owner is charged is what the disk holds.
  */
 #include "lib/base/util.h"
 #include "lib/store/db/store_txn.h"

@@ -13,7 +13,7 @@
 void store_set_retention(struct store *store, const struct store_retention *retention)
 {
 	store->retention = *retention;
-	store_tidy_start(store);
+	store_retain_start(store);
 }
 
 static struct store_free free_of(const struct statvfs *space)
@@ -86,7 +86,7 @@ int store_txn_room(struct store_txn *txn, const struct store_more *more, struct 
 	if (failed < 0 || cap <= 0 || added == 0 || used + added <= cap)
 		return failed;
 	if (oldest) {
-		store_tidy_wake(txn->store);
+		store_retain_wake(txn->store);
 		if (used + added <= cap + MAX(cap / 4, SLACK))
 			return 0;
 	}

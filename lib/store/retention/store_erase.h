@@ -4,10 +4,11 @@
  * Of a run's output go: standard output and error, what else was reported, the files that it made. Of its content, all
  * that, and code, input, arguments, environment and the files before it. The audit log loses the details of the
  * entries about it, and gets an entry that says so (store_audit.h), so that it can still be verified. Contents in blobs
- * that nothing else names leave the disk with the next sweep (store_gc.h). A run in progress is left alone.
+ * that nothing else names leave the disk with the next garbage collection (store_gc.h). A run in progress is left
+ * alone.
  *
  * Rows go in transactions of few milliseconds, next to other writers. A process that is killed between two of them
- * leaves a run that is marked as erased and rows of files, which the next sweep removes.
+ * leaves a run that is marked as erased and rows of files, which the next garbage collection removes.
  */
 #pragma once
 

@@ -4,7 +4,7 @@
  *
  * What may go is listed by a reader, and asked for again in the transaction that removes it, in small transactions: the
  * writer is never busy with this for long. Rows go first, and durably; files after them. A crash in between leaves a
- * file without a row, which the next sweep takes.
+ * file without a row, which the next garbage collection takes.
  */
 #include "store_expire.h"
 
@@ -226,7 +226,7 @@ int store_expire(struct store *store, int64_t now_us, void (*lost)(void *arg, co
 		 struct err *err)
 {
 	const struct store_gc gc = {.now_us = now_us};
-	struct store_swept swept;
+	struct store_collected collected;
 	auto_keys struct keys owners = {0};
 	int failed = store->mode == STORE_READ ? err_set(err, ERR_DENIED, "the record is open for reading only")
 					       : store_reap(store, err);
@@ -236,7 +236,7 @@ int store_expire(struct store *store, int64_t now_us, void (*lost)(void *arg, co
 	if (failed == 0)
 		failed = store_retain(store, now_us, err);
 	if (failed == 0)
-		failed = store_gc(store, &gc, &swept, err);
+		failed = store_gc(store, &gc, &collected, err);
 	if (failed == -ERR_CONFLICT) /* somebody else does it */
 		failed = 0;
 	for (size_t i = 0; lost && i < owners.count; i++)

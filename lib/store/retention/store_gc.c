@@ -36,11 +36,12 @@ static int lock(struct store *store, struct err *err)
 	if (fd < 0 || store_give(store, fd) < 0)
 		return err_errno(err, "making %s/%s", store->path, LOCK_NAME);
 	if (flock(fd, LOCK_EX | LOCK_NB) < 0)
-		return errno == EWOULDBLOCK ? err_set(err, ERR_CONFLICT,
-						      "another process sweeps %s (the gateway does so every hour): try "
-						      "again in a moment",
-						      store->path)
-					    : err_errno(err, "locking %s/%s", store->path, LOCK_NAME);
+		return errno == EWOULDBLOCK
+			       ? err_set(err, ERR_CONFLICT,
+					 "another process collects garbage %s (the gateway does so every hour): try "
+					 "again in a moment",
+					 store->path)
+			       : err_errno(err, "locking %s/%s", store->path, LOCK_NAME);
 	return steal_fd(&fd);
 }
 
@@ -50,7 +51,7 @@ static void tell(const struct store_gc *gc, const char *step, int64_t done, int6
 		gc->progress(gc->arg, step, done, total);
 }
 
-static int count_garbage(struct store *store, int64_t limit_us, struct store_swept *ret, struct err *err)
+static int count_garbage(struct store *store, int64_t limit_us, struct store_collected *ret, struct err *err)
 {
 	auto_reader struct store_reader reader = {0};
 	int failed = store_reader_take(store, &reader, err);
@@ -155,7 +156,7 @@ static int pages_work(struct store_txn *txn, void *arg, struct err *err)
 	return 0;
 }
 
-static int give_pages_back(struct store *store, const struct store_gc *gc, struct store_swept *ret, struct err *err)
+static int give_pages_back(struct store *store, const struct store_gc *gc, struct store_collected *ret, struct err *err)
 {
 	static const int incremental = 2;
 	struct pages pages = {.vacuum = false};
@@ -191,10 +192,10 @@ int store_empty_log(struct store *store, bool *ret_emptied, struct err *err)
 
 /* -------- all ----------------------------------------------------------------------------------------- */
 
-static int sweep(struct store *store, const struct store_gc *gc, int64_t limit_us, struct store_swept *ret,
-		 struct err *err)
+static int collect(struct store *store, const struct store_gc *gc, int64_t limit_us, struct store_collected *ret,
+		   struct err *err)
 {
-	struct store_sweep files = {.limit_us = limit_us, .dry = gc->dry, .progress = gc->progress, .arg = gc->arg};
+	struct store_blob_gc files = {.limit_us = limit_us, .dry = gc->dry, .progress = gc->progress, .arg = gc->arg};
 	int failed = gc->dry ? 0 : store_erase_resume(store, err);
 
 	if (failed == 0 && !gc->dry)
@@ -209,7 +210,7 @@ static int sweep(struct store *store, const struct store_gc *gc, int64_t limit_u
 	if (failed == 0 && !gc->dry)
 		failed = remove_rows(store, gc, limit_us, err);
 	if (failed == 0)
-		failed = store_blob_sweep(store, &files, err);
+		failed = store_blob_collect(store, &files, err);
 	if (failed < 0)
 		return failed;
 	if (!gc->dry)
@@ -223,17 +224,17 @@ static int sweep(struct store *store, const struct store_gc *gc, int64_t limit_u
 	return give_pages_back(store, gc, ret, err);
 }
 
-int store_gc(struct store *store, const struct store_gc *gc, struct store_swept *ret, struct err *err)
+int store_gc(struct store *store, const struct store_gc *gc, struct store_collected *ret, struct err *err)
 {
-	struct store_swept swept = {0};
+	struct store_collected collected = {0};
 	auto_close int held = gc->dry ? -1 : lock(store, err);
 
 	if (held < 0 && !gc->dry)
 		return held;
-	int failed = sweep(store, gc, gc->now_us - STORE_BLOB_GRACE_US, &swept, err);
+	int failed = collect(store, gc, gc->now_us - STORE_BLOB_GRACE_US, &collected, err);
 
 	if (failed < 0)
-		return err_wrap(err, "sweeping");
-	*ret = swept;
+		return err_wrap(err, "collecting garbage");
+	*ret = collected;
 	return 0;
 }

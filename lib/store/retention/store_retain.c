@@ -115,10 +115,10 @@ int store_retain(struct store *store, int64_t now_us, struct err *err)
 
 /* -------- the gateway's thread ------------------------------------------------------------------------ */
 
-static void *tidy(void *arg)
+static void *retainer(void *arg)
 {
 	struct store *store = arg;
-	struct store_tidy *own = &store->tidy;
+	struct store_retainer *own = &store->retainer;
 	struct err err = ERR_INIT;
 
 	pthread_mutex_lock(&own->lock);
@@ -137,27 +137,27 @@ static void *tidy(void *arg)
 	return NULL;
 }
 
-void store_tidy_start(struct store *store)
+void store_retain_start(struct store *store)
 {
-	if (store->mode == STORE_SERVE && store->retention.oldest && !store->tidy.started)
-		store->tidy.started = pthread_create(&store->tidy.thread, NULL, tidy, store) == 0;
+	if (store->mode == STORE_SERVE && store->retention.oldest && !store->retainer.started)
+		store->retainer.started = pthread_create(&store->retainer.thread, NULL, retainer, store) == 0;
 }
 
-void store_tidy_wake(struct store *store)
+void store_retain_wake(struct store *store)
 {
-	pthread_mutex_lock(&store->tidy.lock);
-	store->tidy.wanted = true;
-	pthread_cond_signal(&store->tidy.wake);
-	pthread_mutex_unlock(&store->tidy.lock);
+	pthread_mutex_lock(&store->retainer.lock);
+	store->retainer.wanted = true;
+	pthread_cond_signal(&store->retainer.wake);
+	pthread_mutex_unlock(&store->retainer.lock);
 }
 
-void store_tidy_stop(struct store *store)
+void store_retain_stop(struct store *store)
 {
-	pthread_mutex_lock(&store->tidy.lock);
-	store->tidy.stopping = true;
-	pthread_cond_signal(&store->tidy.wake);
-	pthread_mutex_unlock(&store->tidy.lock);
-	if (store->tidy.started)
-		pthread_join(store->tidy.thread, NULL);
-	store->tidy.started = false;
+	pthread_mutex_lock(&store->retainer.lock);
+	store->retainer.stopping = true;
+	pthread_cond_signal(&store->retainer.wake);
+	pthread_mutex_unlock(&store->retainer.lock);
+	if (store->retainer.started)
+		pthread_join(store->retainer.thread, NULL);
+	store->retainer.started = false;
 }

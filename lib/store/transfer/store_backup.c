@@ -3,8 +3,8 @@
  *
  * The database is copied by SQLite's backup API inside a read transaction: the copy is of the moment in which that
  * began, and writers neither wait for it nor make it start again. Contents never change, so they are copied after it,
- * by what the copy names; meanwhile a shared lock on blobs/lock keeps the sweeper from removing one. Everything is
- * synced before the new database takes the place of the old one.
+ * by what the copy names; meanwhile a shared lock on blobs/lock keeps the garbage collector from removing one.
+ * Everything is synced before the new database takes the place of the old one.
  */
 #include "store_backup.h"
 
@@ -296,7 +296,7 @@ static int open_target(struct store *store, const char *dir, struct target *ret,
 		return err_errno(err, "opening %s/blobs", ret->path);
 	if (flock(ret->lock_fd, LOCK_EX | LOCK_NB) < 0)
 		return err_set(err, ERR_BUSY, "another backup writes to %s", ret->path);
-	/* while it is held the sweeper removes no content */
+	/* while it is held the garbage collector removes no content */
 	ret->held_fd = openat(store->blobs_fd, LOCK, O_RDONLY | O_CREAT | O_CLOEXEC, 0600);
 	if (ret->held_fd < 0 || store_give(store, ret->held_fd) < 0 || flock(ret->held_fd, LOCK_SH) < 0)
 		return err_errno(err, "locking %s/blobs", store->path);

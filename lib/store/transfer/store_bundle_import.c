@@ -2,8 +2,8 @@
  * store_bundle_import.c - a bundle of somebody else, into this record.
  *
  * The order: everything is checked (store_bundle_check.c); then the contents go into the blob folder, where nothing
- * names them yet and the sweeper finds them if it ends here; then the rows, in one transaction, under the constraints
- * of schema.sql.
+ * names them yet and the garbage collector finds them if it ends here; then the rows, in one transaction, under the
+ * constraints of schema.sql.
  */
 #include <stdio.h>
 #include <string.h>

@@ -1,12 +1,12 @@
 /*
- * porter.c - see porter.h.
+ * idmap.c - see idmap.h.
  *
  * Forked before the jailer gives anything up, it waits for one word ("m": the user namespace is made), writes the maps,
  * and answers with an err. In private mode that is all. As a service it drops to an id of its own and does one thing at
  * a time: accept, look at who it is, hand over or refuse. While the jailer is too busy to take another one, those who
  * knock wait in the listen queue.
  */
-#include "porter.h"
+#include "idmap.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -30,12 +30,12 @@
 	"{\"v\":1,\"event\":\"error\",\"code\":\"denied\",\"text\":\"this user may not connect: add it to "            \
 	"jailer.allowed_users\"}"
 
-int porter_users(const struct config *config, struct porter_spec *spec, struct err *err)
+int idmap_users(const struct config *config, struct idmap_spec *spec, struct err *err)
 {
 	const struct bind_strings *names = &config->jailer.allowed_users;
 
-	if (names->count > PORTER_USERS_MAX)
-		return err_member(err, "jailer.allowed_users", "at most %d users", PORTER_USERS_MAX);
+	if (names->count > IDMAP_USERS_MAX)
+		return err_member(err, "jailer.allowed_users", "at most %d users", IDMAP_USERS_MAX);
 	for (size_t i = 0; i < names->count; i++) {
 		struct passwd *user = getpwnam(names->items[i]);
 		uint64_t number;
@@ -50,7 +50,8 @@ int porter_users(const struct config *config, struct porter_spec *spec, struct e
 	return 0;
 }
 
-/* The porter of a jailer that was killed still listens until it notices: then the connection ends without a word. */
+/* The id-map helper of a jailer that was killed still listens until it notices: then the connection ends without a
+ * word. */
 static bool somebody_listens(const struct sockaddr_un *address)
 {
 	const struct timeval patience = {.tv_sec = GONE_SECONDS};
@@ -64,7 +65,7 @@ static bool somebody_listens(const struct sockaddr_un *address)
 	return n > 0 || (n < 0 && errno != ECONNRESET);
 }
 
-int porter_listen(const char *path, int *ret_fd, struct err *err)
+int idmap_listen(const char *path, int *ret_fd, struct err *err)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 
@@ -88,7 +89,7 @@ int porter_listen(const char *path, int *ret_fd, struct err *err)
 	return 0;
 }
 
-static bool allowed(const struct porter_spec *spec, uid_t uid)
+static bool allowed(const struct idmap_spec *spec, uid_t uid)
 {
 	bool yes = uid == 0 || uid == spec->identity->started_uid;
 
@@ -97,7 +98,7 @@ static bool allowed(const struct porter_spec *spec, uid_t uid)
 	return yes;
 }
 
-int porter_receive(int socket)
+int idmap_receive(int socket)
 {
 	char mark;
 	int fd = -1;
@@ -127,7 +128,7 @@ static bool hand_over(int socket, int client)
 }
 
 /* One connection at a time, until the jailer's end of the socket closes. */
-static int serve(const struct porter_spec *spec, int socket)
+static int serve(const struct idmap_spec *spec, int socket)
 {
 	struct pollfd wait[] = {{.fd = spec->listen_fd, .events = POLLIN}, {.fd = socket, .events = POLLIN}};
 
@@ -167,13 +168,13 @@ static int drop(const struct identity *identity)
 	return prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0); /* the change of ids cleared it */
 }
 
-static int porter_main(const struct porter_spec *spec, int socket, pid_t jailer)
+static int idmap_main(const struct idmap_spec *spec, int socket, pid_t jailer)
 {
 	struct err err = ERR_INIT;
 	char command;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-	prctl(PR_SET_NAME, "jailer-porter", 0, 0, 0);
+	prctl(PR_SET_NAME, "jailer-idmap", 0, 0, 0);
 	/* Signals of the terminal are for the jailer; we go when it goes. */
 	signal(SIGINT, SIG_IGN);
 	signal(SIGTERM, SIG_IGN);
@@ -187,18 +188,18 @@ static int porter_main(const struct porter_spec *spec, int socket, pid_t jailer)
 	return serve(spec, socket);
 }
 
-int porter_start(const struct porter_spec *spec, int *ret_socket, struct err *err)
+int idmap_start(const struct idmap_spec *spec, int *ret_socket, struct err *err)
 {
 	int pair[2];
 	pid_t jailer = getpid();
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
-		return err_errno(err, "making a socket for the porter");
+		return err_errno(err, "making a socket for the id-map helper");
 	auto_close int ours = pair[0];
 	auto_close int theirs = pair[1];
 	pid_t pid = fork();
 	if (pid < 0)
-		return err_errno(err, "starting the porter");
+		return err_errno(err, "starting the id-map helper");
 	if (pid == 0) {
 		close(ours);
 		/* Nothing of the jailer's may be held open here: its lock, its client. Standard error stays for the
@@ -206,7 +207,7 @@ int porter_start(const struct porter_spec *spec, int *ret_socket, struct err *er
 		for (int fd = 3; fd < 1024; fd++)
 			if (fd != theirs && fd != spec->listen_fd)
 				close(fd);
-		_exit(porter_main(spec, theirs, jailer));
+		_exit(idmap_main(spec, theirs, jailer));
 	}
 	if (spec->listen_fd >= 0)
 		close(spec->listen_fd);
@@ -214,13 +215,13 @@ int porter_start(const struct porter_spec *spec, int *ret_socket, struct err *er
 	return 0;
 }
 
-int porter_maps(int socket, struct err *err)
+int idmap_maps(int socket, struct err *err)
 {
 	struct err answer = ERR_INIT;
 
 	if (send(socket, "m", 1, MSG_NOSIGNAL) != 1 ||
 	    recv(socket, &answer, sizeof(answer), 0) != (ssize_t)sizeof(answer))
-		return err_set(err, ERR_INTERNAL, "the porter is gone");
+		return err_set(err, ERR_INTERNAL, "the id-map helper is gone");
 	if (answer.code) {
 		if (err)
 			*err = answer;

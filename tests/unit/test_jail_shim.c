@@ -1,5 +1,5 @@
 /*
- * test_jail_steady.c - deterministic runs (jail_program.clock_us): what differs from run to run otherwise is the same.
+ * test_jail_shim.c - deterministic runs (jail_program.clock_us): what differs from run to run otherwise is the same.
  *
  * Real jailer, real interpreters. Each row is one thing that a program can print, run twice; those marked `differs` are
  * run twice without the clock, too, and must then differ, so that no row is about nothing.

@@ -1,5 +1,5 @@
 /*
- * steady_random.c - random bytes of a deterministic run, from the kernel, the processor and /dev: see steady.h.
+ * shim_random.c - random bytes of a deterministic run, from the kernel, the processor and /dev: see shim.h.
  */
 #include <fcntl.h>
 #include <stdarg.h>
@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "steady.h"
+#include "shim.h"
 
 #define RANDOM_BYTES (1 << 20) /* that /dev/urandom has each time it is opened */
 
@@ -68,8 +68,8 @@ EXPORT void arc4random_buf(void *to, size_t size)
 }
 
 /* std::random_device::_M_getval(), which asks the processor. */
-EXPORT unsigned steady_random_device(void *device) __asm__("_ZNSt13random_device9_M_getvalEv");
-unsigned steady_random_device(void *device)
+EXPORT unsigned shim_random_device(void *device) __asm__("_ZNSt13random_device9_M_getvalEv");
+unsigned shim_random_device(void *device)
 {
 	(void)device;
 	return (unsigned)next_random();

@@ -1,5 +1,5 @@
 /*
- * steady_wait.c - what waits: for so long, until a moment, for events: see steady.h.
+ * shim_wait.c - what waits: for so long, until a moment, for events: see shim.h.
  *
  * Waiting is real, and takes on the run's clock what was asked for, where it came to its end. Moments are translated to
  * the kernel's clock: of a condition it is not known which clock it goes by, but no machine has been up for as long as
@@ -18,7 +18,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "steady.h"
+#include "shim.h"
 
 #define OF_DAY 500000000 /* a moment of so many seconds is one of the clock of the day */
 
@@ -27,18 +27,18 @@
 EXPORT int nanosleep(const struct timespec *wanted, struct timespec *left)
 {
 	REAL(nanosleep)
-	int64_t until = steady_passed() + steady_nanoseconds(wanted);
+	int64_t until = shim_passed() + shim_nanoseconds(wanted);
 	int result = real(wanted, left);
 
 	if (result == 0)
-		steady_reach(until);
+		shim_reach(until);
 	return result;
 }
 
 EXPORT int clock_nanosleep(clockid_t id, int flags, const struct timespec *wanted, struct timespec *left)
 {
-	int64_t since = (flags & TIMER_ABSTIME) ? steady_origin(id) + steady_passed() : 0;
-	struct timespec time = steady_timespec(steady_nanoseconds(wanted) - since);
+	int64_t since = (flags & TIMER_ABSTIME) ? shim_origin(id) + shim_passed() : 0;
+	struct timespec time = shim_timespec(shim_nanoseconds(wanted) - since);
 
 	return nanosleep(&time, (flags & TIMER_ABSTIME) ? NULL : left) == 0 ? 0 : errno;
 }
@@ -52,7 +52,7 @@ EXPORT unsigned sleep(unsigned seconds)
 
 EXPORT int usleep(useconds_t microseconds)
 {
-	struct timespec time = steady_timespec((int64_t)microseconds * 1000);
+	struct timespec time = shim_timespec((int64_t)microseconds * 1000);
 
 	return nanosleep(&time, NULL);
 }
@@ -61,14 +61,14 @@ EXPORT int usleep(useconds_t microseconds)
 static int none_came(int result, int64_t until)
 {
 	if (result == 0)
-		steady_reach(until);
+		shim_reach(until);
 	return result;
 }
 
 EXPORT int poll(struct pollfd *fds, nfds_t count, int milliseconds)
 {
 	REAL(poll)
-	int64_t until = steady_passed() + (int64_t)milliseconds * 1000000;
+	int64_t until = shim_passed() + (int64_t)milliseconds * 1000000;
 
 	return none_came(real(fds, count, milliseconds), until);
 }
@@ -84,7 +84,7 @@ int __poll_chk(struct pollfd *fds, nfds_t count, int milliseconds, size_t size)
 EXPORT int ppoll(struct pollfd *fds, nfds_t count, const struct timespec *timeout, const sigset_t *mask)
 {
 	REAL(ppoll)
-	int64_t until = steady_passed() + (timeout ? steady_nanoseconds(timeout) : 0);
+	int64_t until = shim_passed() + (timeout ? shim_nanoseconds(timeout) : 0);
 
 	return none_came(real(fds, count, timeout, mask), until);
 }
@@ -93,7 +93,7 @@ EXPORT int select(int count, fd_set *restrict to_read, fd_set *restrict to_write
 		  struct timeval *restrict timeout)
 {
 	REAL(select)
-	int64_t until = steady_passed() + (timeout ? timeout->tv_sec * STEADY_SECOND_NS + timeout->tv_usec * 1000 : 0);
+	int64_t until = shim_passed() + (timeout ? timeout->tv_sec * SHIM_SECOND_NS + timeout->tv_usec * 1000 : 0);
 
 	return none_came(real(count, to_read, to_write, failed, timeout), until);
 }
@@ -102,7 +102,7 @@ EXPORT int pselect(int count, fd_set *restrict to_read, fd_set *restrict to_writ
 		   const struct timespec *restrict timeout, const sigset_t *restrict mask)
 {
 	REAL(pselect)
-	int64_t until = steady_passed() + (timeout ? steady_nanoseconds(timeout) : 0);
+	int64_t until = shim_passed() + (timeout ? shim_nanoseconds(timeout) : 0);
 
 	return none_came(real(count, to_read, to_write, failed, timeout, mask), until);
 }
@@ -110,7 +110,7 @@ EXPORT int pselect(int count, fd_set *restrict to_read, fd_set *restrict to_writ
 EXPORT int epoll_wait(int epoll, struct epoll_event *events, int count, int milliseconds)
 {
 	REAL(epoll_wait)
-	int64_t until = steady_passed() + (int64_t)milliseconds * 1000000;
+	int64_t until = shim_passed() + (int64_t)milliseconds * 1000000;
 
 	return none_came(real(epoll, events, count, milliseconds), until);
 }
@@ -118,7 +118,7 @@ EXPORT int epoll_wait(int epoll, struct epoll_event *events, int count, int mill
 EXPORT int epoll_pwait(int epoll, struct epoll_event *events, int count, int milliseconds, const sigset_t *mask)
 {
 	REAL(epoll_pwait)
-	int64_t until = steady_passed() + (int64_t)milliseconds * 1000000;
+	int64_t until = shim_passed() + (int64_t)milliseconds * 1000000;
 
 	return none_came(real(epoll, events, count, milliseconds, mask), until);
 }
@@ -126,18 +126,18 @@ EXPORT int epoll_pwait(int epoll, struct epoll_event *events, int count, int mil
 /* -------- waiting until then ---------------------------------------------------------------------------- */
 
 struct deadline {
-	int64_t until;         /* steady_passed() of our clock */
+	int64_t until;         /* shim_passed() of our clock */
 	struct timespec there; /* on the kernel's */
 };
 
 static struct deadline translate(clockid_t id, const struct timespec *time)
 {
 	REAL(syscall)
-	int64_t now = steady_passed(), until = steady_nanoseconds(time) - steady_origin(id);
+	int64_t now = shim_passed(), until = shim_nanoseconds(time) - shim_origin(id);
 	struct timespec kernel = {.tv_sec = 0};
 
 	real(SYS_clock_gettime, id, &kernel);
-	return (struct deadline){until, steady_timespec(steady_nanoseconds(&kernel) + until - now)};
+	return (struct deadline){until, shim_timespec(shim_nanoseconds(&kernel) + until - now)};
 }
 
 static clockid_t clock_by(const struct timespec *time)
@@ -148,7 +148,7 @@ static clockid_t clock_by(const struct timespec *time)
 static int timed_out(int result, int error, const struct deadline *deadline)
 {
 	if (error == ETIMEDOUT)
-		steady_reach(deadline->until);
+		shim_reach(deadline->until);
 	return result;
 }
 
@@ -210,7 +210,7 @@ static void *begin_thread(void *arg)
 	struct beginning beginning = *(struct beginning *)arg;
 
 	free(arg);
-	steady_begin_thread(beginning.own_ns);
+	shim_begin_thread(beginning.own_ns);
 	return beginning.run(beginning.arg);
 }
 
@@ -222,7 +222,7 @@ EXPORT int pthread_create(pthread_t *restrict thread, const pthread_attr_t *rest
 
 	if (!beginning)
 		return EAGAIN;
-	*beginning = (struct beginning){run, arg, steady_own()};
+	*beginning = (struct beginning){run, arg, shim_own()};
 	int result = real(thread, attributes, begin_thread, beginning);
 	if (result != 0)
 		free(beginning);
@@ -240,11 +240,11 @@ static long wait_futex(long (*real)(long, ...), const long given[6])
 
 	memcpy(&time, (const void *)given[3], sizeof(time));
 	if ((given[1] & FUTEX_CMD_MASK) == FUTEX_WAIT) {
-		int64_t until = steady_passed() + steady_nanoseconds(&time);
+		int64_t until = shim_passed() + shim_nanoseconds(&time);
 		long result = real(SYS_futex, given[0], given[1], given[2], given[3], given[4], given[5]);
 
 		if (result < 0 && errno == ETIMEDOUT)
-			steady_reach(until);
+			shim_reach(until);
 		return result;
 	}
 	deadline = translate(id, &time);

@@ -1,8 +1,8 @@
 /*
- * test_fence.c - Landlock's rules by themselves: in a plain process, with nothing of the jail's mounts around it, so
- * that what is refused is refused by the fence alone.
+ * test_landlock.c - Landlock's rules by themselves: in a plain process, with nothing of the jail's mounts around it, so
+ * that what is refused is refused by Landlock alone.
  *
- * Each case is a child that enters the fence and tries; its exit status is what it found.
+ * Each case is a child that enters Landlock and tries; its exit status is what it found.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -20,10 +20,10 @@
 
 #include <cmocka.h>
 
-#include "jail/init/fence.h"
+#include "jail/init/landlock.h"
 #include "lib/base/util.h"
 
-static char folder[] = "/tmp/test_fence.XXXXXX";
+static char folder[] = "/tmp/test_landlock.XXXXXX";
 static int abi;
 
 static char *at(const char *name)
@@ -60,9 +60,17 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-	static const char *const made[] = {"shown/deep/file", "outside/file", "writable/a/file", "writable/b/file",
-					   "writable/a", "writable/b",
-					   "writable",        "shown/deep",   "shown",           "outside",         ""};
+	static const char *const made[] = {"shown/deep/file",
+					   "outside/file",
+					   "writable/a/file",
+					   "writable/b/file",
+					   "writable/a",
+					   "writable/b",
+					   "writable",
+					   "shown/deep",
+					   "shown",
+					   "outside",
+					   ""};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(made); i++) {
@@ -81,7 +89,7 @@ static void need(int least)
 	skip();
 }
 
-/* Runs `try` behind the fence; 0 from it, and the test goes on. */
+/* Runs `try` behind Landlock; 0 from it, and the test goes on. */
 static void behind(int (*try)(int outside, pid_t parent))
 {
 	auto_free char *shown = at("shown");
@@ -91,15 +99,15 @@ static void behind(int (*try)(int outside, pid_t parent))
 	const char *const readable_list[] = {shown, none, "/usr", "/lib", "/lib64", NULL};
 	const char *const writable_list[] = {writable, NULL};
 	auto_close int outside = open(outside_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	auto_close int fence = -1;
+	auto_close int landlock_fd = -1;
 	pid_t parent = getpid();
 	int status;
 
-	assert_int_equal(fence_make(abi, readable_list, writable_list, &fence), 0);
-	assert_true(fence >= 0 && outside >= 0);
+	assert_int_equal(landlock_make(abi, readable_list, writable_list, &landlock_fd), 0);
+	assert_true(landlock_fd >= 0 && outside >= 0);
 	pid_t pid = fork();
 	if (pid == 0) {
-		if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || fence_enter(fence))
+		if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || landlock_enter(landlock_fd))
 			_exit(100);
 		_exit(try(outside, parent));
 	}
@@ -122,7 +130,7 @@ static int opens_in(const char *name, int flags)
 	return opens(AT_FDCWD, path, flags);
 }
 
-/* By path, and through a descriptor that was open before: both are behind the fence. */
+/* By path, and through a descriptor that was open before: both are behind Landlock. */
 static int try_outside(int outside, pid_t parent)
 {
 	(void)parent;
@@ -193,21 +201,21 @@ static int try_abstract(int outside, pid_t parent)
 static void outside(void **state)
 {
 	(void)state;
-	need(FENCE_ABI_LEAST);
+	need(LANDLOCK_ABI_LEAST);
 	behind(try_outside);
 }
 
 static void shown(void **state)
 {
 	(void)state;
-	need(FENCE_ABI_LEAST);
+	need(LANDLOCK_ABI_LEAST);
 	behind(try_shown);
 }
 
 static void writable(void **state)
 {
 	(void)state;
-	need(FENCE_ABI_LEAST);
+	need(LANDLOCK_ABI_LEAST);
 	behind(try_writable);
 }
 
@@ -237,19 +245,20 @@ static void too_old(void **state)
 	int fd = 7;
 
 	(void)state;
-	assert_int_equal(fence_make(FENCE_ABI_LEAST - 1, none, none, &fd), 0);
+	assert_int_equal(landlock_make(LANDLOCK_ABI_LEAST - 1, none, none, &fd), 0);
 	assert_int_equal(fd, -1);
-	assert_int_equal(fence_make(0, none, none, &fd), 0);
+	assert_int_equal(landlock_make(0, none, none, &fd), 0);
 	assert_int_equal(fd, -1);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(outside), cmocka_unit_test(shown),            cmocka_unit_test(writable),
-		cmocka_unit_test(signals), cmocka_unit_test(abstract_sockets), cmocka_unit_test(too_old),
+		cmocka_unit_test(outside),          cmocka_unit_test(shown),
+		cmocka_unit_test(writable),         cmocka_unit_test(signals),
+		cmocka_unit_test(abstract_sockets), cmocka_unit_test(too_old),
 	};
 
-	abi = fence_abi();
+	abi = landlock_abi();
 	return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -1,5 +1,5 @@
-/* fence.c - see fence.h. */
-#include "fence.h"
+/* landlock.c - see landlock.h. */
+#include "landlock.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,13 +12,13 @@
 #include "lib/base/util.h"
 
 /* What the headers of Debian 12 do not know yet, with the ABI that brought it. */
-#define FS_TRUNCATE       (UINT64_C(1) << 14) /* 3 */
-#define FS_IOCTL_DEV      (UINT64_C(1) << 15) /* 5 */
-#define SCOPE_ABSTRACT    (UINT64_C(1) << 0)  /* 6 */
-#define SCOPE_SIGNAL      (UINT64_C(1) << 1)  /* 6 */
-#define FS_OF_ABI_2       ((LANDLOCK_ACCESS_FS_REFER << 1) - 1)
-#define FS_READ           (LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_READ_FILE)
-#define FS_OF_A_FILE      (FS_READ | LANDLOCK_ACCESS_FS_WRITE_FILE | FS_TRUNCATE | FS_IOCTL_DEV)
+#define FS_TRUNCATE    (UINT64_C(1) << 14) /* 3 */
+#define FS_IOCTL_DEV   (UINT64_C(1) << 15) /* 5 */
+#define SCOPE_ABSTRACT (UINT64_C(1) << 0)  /* 6 */
+#define SCOPE_SIGNAL   (UINT64_C(1) << 1)  /* 6 */
+#define FS_OF_ABI_2    ((LANDLOCK_ACCESS_FS_REFER << 1) - 1)
+#define FS_READ        (LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_READ_FILE)
+#define FS_OF_A_FILE   (FS_READ | LANDLOCK_ACCESS_FS_WRITE_FILE | FS_TRUNCATE | FS_IOCTL_DEV)
 #define FS_LEFT_TO_OTHERS                                                                                              \
 	LANDLOCK_ACCESS_FS_READ_DIR /* a rule holds for all that is below: "/" could not be listed otherwise */
 
@@ -27,7 +27,7 @@ struct ruleset {
 	uint64_t fs, net, scoped;
 };
 
-int fence_abi(void)
+int landlock_abi(void)
 {
 	long abi = syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
 
@@ -50,12 +50,12 @@ static int allow(int ruleset, const char *path, uint64_t access)
 	return (int)syscall(SYS_landlock_add_rule, ruleset, LANDLOCK_RULE_PATH_BENEATH, &rule, 0);
 }
 
-int fence_make(int abi, const char *const *readable, const char *const *writable, int *ret_fd)
+int landlock_make(int abi, const char *const *readable, const char *const *writable, int *ret_fd)
 {
 	struct ruleset attr = {.fs = FS_OF_ABI_2 & ~FS_LEFT_TO_OTHERS};
 
 	*ret_fd = -1;
-	if (abi < FENCE_ABI_LEAST)
+	if (abi < LANDLOCK_ABI_LEAST)
 		return 0;
 	if (abi >= 3)
 		attr.fs |= FS_TRUNCATE;
@@ -76,7 +76,7 @@ int fence_make(int abi, const char *const *readable, const char *const *writable
 	return 0;
 }
 
-int fence_enter(int fd)
+int landlock_enter(int fd)
 {
 	return (int)syscall(SYS_landlock_restrict_self, fd, 0);
 }

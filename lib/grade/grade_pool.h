@@ -1,5 +1,5 @@
 /*
- * grade_crew.h - threads that work on one list, each with a client of the jailer of its own.
+ * grade_pool.h - threads that work on one list, each with a client of the jailer of its own.
  *
  * One lock (`lock`) over everything but what a thread works on. `choose` is called with it and takes the next thing
  * that can be done; `act` is called without it, does that, and takes the lock itself to write down what came of it.
@@ -18,7 +18,7 @@
 
 enum grade_choice { GRADE_STEP, GRADE_WAIT, GRADE_FINISHED };
 
-#define GRADE_CREW_SHARES 2 /* threads, at most, that share a private jailer: one of them keeps it half busy */
+#define GRADE_POOL_SHARES 2 /* threads, at most, that share a private jailer: one of them keeps it half busy */
 
 /* How `count` threads get clients of one jailer. */
 struct grade_dial {
@@ -26,9 +26,9 @@ struct grade_dial {
 	void *arg;
 };
 
-struct grade_crew {
+struct grade_pool {
 	const struct grade_dial *dial;
-	struct jail_client *clients[GRADE_JOBS_MAX]; /* each thread's, from grade_crew_dial to grade_crew_clear */
+	struct jail_client *clients[GRADE_JOBS_MAX]; /* each thread's, from grade_pool_dial to grade_pool_clear */
 	int jobs;
 	enum grade_choice (*choose)(void *arg, void *ret_step);
 	void (*act)(void *arg, struct jail_client *client, void **own, const void *step);
@@ -43,9 +43,9 @@ struct grade_crew {
 #define GRADE_STEP_MAX 64 /* bytes of a step */
 
 /* Clients for all threads, those that are not there yet at the same time: the start of a private jailer is mostly
- * waiting for the kernel. A failure is the crew's, too. */
-int grade_crew_dial(struct grade_crew *crew, struct err *err);
+ * waiting for the kernel. A failure is the pool's, too. */
+int grade_pool_dial(struct grade_pool *pool, struct err *err);
 /* Runs until `choose` says GRADE_FINISHED or `over` is set, and what was begun has ended. lock and changed are
  * initialised by the caller (PTHREAD_…_INITIALIZER). Dials where nobody has. */
-int grade_crew_run(struct grade_crew *crew, struct err *err);
-void grade_crew_clear(struct grade_crew *crew);
+int grade_pool_run(struct grade_pool *pool, struct err *err);
+void grade_pool_clear(struct grade_pool *pool);

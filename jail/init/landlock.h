@@ -1,6 +1,6 @@
 /*
- * fence.h - Landlock: a second fence around the files of a jail, where the kernel has it (2 or later; 1 forbids every
- * rename between directories).
+ * landlock.h - Landlock: a second layer of access control for the files of a jail, where the kernel has it (2 or later;
+ * 1 forbids every rename between directories).
  *
  * The mount namespace decides what a guest sees. Landlock decides by itself, again, what it may open: what the root
  * shows, to read and execute; /tmp, /data, /code and /dev, to write. A descriptor of a directory of the host that leaks
@@ -14,13 +14,13 @@
  */
 #pragma once
 
-#define FENCE_ABI_LEAST    2
-#define FENCE_ABI_UNSCOPED 5 /* the last one without scopes of signals and sockets */
+#define LANDLOCK_ABI_LEAST    2
+#define LANDLOCK_ABI_UNSCOPED 5 /* the last one without scopes of signals and sockets */
 
 /* What the kernel offers; 0: nothing, or not enabled. */
-int fence_abi(void);
+int landlock_abi(void);
 /* Paths that are not there are left out; both lists are ended by NULL. 0, or -1 and errno. *ret_fd: -1 where `abi` is
  * too little. */
-int fence_make(int abi, const char *const *readable, const char *const *writable, int *ret_fd);
+int landlock_make(int abi, const char *const *readable, const char *const *writable, int *ret_fd);
 /* For the calling thread and what it starts, for ever; needs no_new_privs. -1 and errno. Allocates nothing. */
-int fence_enter(int fd);
+int landlock_enter(int fd);

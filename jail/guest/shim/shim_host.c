@@ -1,6 +1,6 @@
 /*
- * steady_host.c - what a program sees of its machine in a deterministic run: directories in the order of their names,
- * one processor. See steady.h.
+ * shim_host.c - what a program sees of its machine in a deterministic run: directories in the order of their names,
+ * one processor. See shim.h.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -10,7 +10,7 @@
 #include <sys/sysinfo.h>
 #include <unistd.h>
 
-#include "steady.h"
+#include "shim.h"
 
 /* -------- directories ----------------------------------------------------------------------------------- */
 

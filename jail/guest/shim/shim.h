@@ -1,5 +1,5 @@
 /*
- * steady.h - what the programs of a deterministic run preload (jail_program.clock_us): /code/.steady.so in their jail,
+ * shim.h - what the programs of a deterministic run preload (jail_program.clock_us): /code/.shim.so in their jail,
  * made of the files of this folder.
  *
  * It stands between a program and libc. Linking to it changes nothing for the kernel, and it guards nothing: a program
@@ -22,8 +22,8 @@
 #include <string.h>
 #include <time.h>
 
-#define STEADY_SECOND_NS INT64_C(1000000000)
-#define EXPORT           __attribute__((visibility("default")))
+#define SHIM_SECOND_NS INT64_C(1000000000)
+#define EXPORT         __attribute__((visibility("default")))
 
 /* The function that ours hides, in a variable of the same type. Some have an older version that dlsym prefers. */
 #define REAL_OF(name, version)                                                                                         \
@@ -36,13 +36,13 @@
 #define REAL(name) REAL_OF(name, "GLIBC_2.3.2")
 
 /* Since the run began, as far as this thread knows, in nanoseconds; and a look at the clock. */
-int64_t steady_passed(void);
+int64_t shim_passed(void);
 /* A wait came to its end then. */
-void steady_reach(int64_t at);
+void shim_reach(int64_t at);
 /* What a clock shows at the run's beginning. */
-int64_t steady_origin(clockid_t id);
+int64_t shim_origin(clockid_t id);
 /* A thread's clock begins where that of its maker is. */
-int64_t steady_own(void);
-void steady_begin_thread(int64_t own_ns);
-int64_t steady_nanoseconds(const struct timespec *time);
-struct timespec steady_timespec(int64_t ns);
+int64_t shim_own(void);
+void shim_begin_thread(int64_t own_ns);
+int64_t shim_nanoseconds(const struct timespec *time);
+struct timespec shim_timespec(int64_t ns);

@@ -1,4 +1,4 @@
-/* steady_clock.c - the clock of a deterministic run, and how it is read: see steady.h. */
+/* shim_clock.c - the clock of a deterministic run, and how it is read: see shim.h. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>
@@ -9,12 +9,12 @@
 #include <sys/times.h>
 #include <unistd.h>
 
-#include "steady.h"
+#include "shim.h"
 
-#define OURS       "/code/.steady.so"
-#define CLOCK      "/code/.steady.clock"
+#define OURS       "/code/.shim.so"
+#define CLOCK      "/code/.shim.clock"
 #define STEP_NS    100
-#define BOOTED_NS  STEADY_SECOND_NS /* before the run, by the monotonic clocks: less than any machine's */
+#define BOOTED_NS  SHIM_SECOND_NS /* before the run, by the monotonic clocks: less than any machine's */
 #define FOREVER_NS (INT64_C(1) << 60)
 
 static _Atomic int64_t began_ns; /* 0: not looked up */
@@ -29,8 +29,8 @@ static int64_t began(void)
 	struct stat file;
 
 	if (at == 0) {
-		at = stat(OURS, &file) == 0 ? file.st_mtim.tv_sec * STEADY_SECOND_NS + file.st_mtim.tv_nsec
-					    : STEADY_SECOND_NS;
+		at = stat(OURS, &file) == 0 ? file.st_mtim.tv_sec * SHIM_SECOND_NS + file.st_mtim.tv_nsec
+					    : SHIM_SECOND_NS;
 		atomic_store(&began_ns, at);
 	}
 	return at;
@@ -57,7 +57,7 @@ static _Atomic int64_t *waits(void)
 	return waited ? waited : &waited_alone_ns;
 }
 
-int64_t steady_passed(void)
+int64_t shim_passed(void)
 {
 	int64_t waited = atomic_load(waits());
 
@@ -65,7 +65,7 @@ int64_t steady_passed(void)
 	return own_ns;
 }
 
-void steady_reach(int64_t at)
+void shim_reach(int64_t at)
 {
 	int64_t waited = atomic_load(waits());
 
@@ -74,30 +74,30 @@ void steady_reach(int64_t at)
 		;
 }
 
-int64_t steady_nanoseconds(const struct timespec *time)
+int64_t shim_nanoseconds(const struct timespec *time)
 {
-	if (time->tv_sec > FOREVER_NS / STEADY_SECOND_NS)
+	if (time->tv_sec > FOREVER_NS / SHIM_SECOND_NS)
 		return FOREVER_NS;
-	return time->tv_sec * STEADY_SECOND_NS + time->tv_nsec;
+	return time->tv_sec * SHIM_SECOND_NS + time->tv_nsec;
 }
 
-int64_t steady_own(void)
+int64_t shim_own(void)
 {
 	return own_ns;
 }
 
-void steady_begin_thread(int64_t ns)
+void shim_begin_thread(int64_t ns)
 {
 	own_ns = ns;
 }
 
-struct timespec steady_timespec(int64_t ns)
+struct timespec shim_timespec(int64_t ns)
 {
 	ns = ns < 0 ? 0 : ns;
-	return (struct timespec){.tv_sec = ns / STEADY_SECOND_NS, .tv_nsec = ns % STEADY_SECOND_NS};
+	return (struct timespec){.tv_sec = ns / SHIM_SECOND_NS, .tv_nsec = ns % SHIM_SECOND_NS};
 }
 
-int64_t steady_origin(clockid_t id)
+int64_t shim_origin(clockid_t id)
 {
 	switch (id) {
 	case CLOCK_REALTIME:
@@ -114,13 +114,13 @@ int64_t steady_origin(clockid_t id)
 
 EXPORT int clock_gettime(clockid_t id, struct timespec *ret)
 {
-	*ret = steady_timespec(steady_origin(id) + steady_passed());
+	*ret = shim_timespec(shim_origin(id) + shim_passed());
 	return 0;
 }
 
 EXPORT int gettimeofday(struct timeval *restrict ret, void *restrict zone)
 {
-	struct timespec now = steady_timespec(began() + steady_passed());
+	struct timespec now = shim_timespec(began() + shim_passed());
 
 	(void)zone;
 	*ret = (struct timeval){.tv_sec = now.tv_sec, .tv_usec = now.tv_nsec / 1000};
@@ -129,7 +129,7 @@ EXPORT int gettimeofday(struct timeval *restrict ret, void *restrict zone)
 
 EXPORT time_t time(time_t *ret)
 {
-	time_t now = (began() + steady_passed()) / STEADY_SECOND_NS;
+	time_t now = (began() + shim_passed()) / SHIM_SECOND_NS;
 
 	if (ret)
 		*ret = now;
@@ -140,18 +140,18 @@ EXPORT int timespec_get(struct timespec *ret, int base)
 {
 	if (base != TIME_UTC)
 		return 0;
-	*ret = steady_timespec(began() + steady_passed());
+	*ret = shim_timespec(began() + shim_passed());
 	return base;
 }
 
 EXPORT clock_t clock(void)
 {
-	return steady_passed() / (STEADY_SECOND_NS / CLOCKS_PER_SEC);
+	return shim_passed() / (SHIM_SECOND_NS / CLOCKS_PER_SEC);
 }
 
 EXPORT clock_t times(struct tms *ret)
 {
-	clock_t now = steady_passed() / (STEADY_SECOND_NS / 100);
+	clock_t now = shim_passed() / (SHIM_SECOND_NS / 100);
 
 	if (ret)
 		*ret = (struct tms){.tms_utime = now};
@@ -163,7 +163,7 @@ EXPORT int getrusage(__rusage_who_t who, struct rusage *ret)
 {
 	REAL(getrusage)
 	int result = real(who, ret);
-	struct timespec now = steady_timespec(steady_passed());
+	struct timespec now = shim_timespec(shim_passed());
 
 	if (result == 0) {
 		ret->ru_utime = (struct timeval){.tv_sec = now.tv_sec, .tv_usec = now.tv_nsec / 1000};
