@@ -14,6 +14,7 @@
 struct stdio_options {
 	struct cli_common common;
 	const char *workspace;
+	struct bind_strings allow;
 };
 static const struct cli_option stdio_options[] = {
 	{.name = "workspace",
@@ -21,6 +22,11 @@ static const struct cli_option stdio_options[] = {
 	 .offset = offsetof(struct stdio_options, workspace),
 	 .value = "DIR",
 	 .help = "programs see the files of this folder, and change them there"},
+	{.name = "workspace-allow",
+	 .type = CLI_STRINGS,
+	 .offset = offsetof(struct stdio_options, allow),
+	 .value = "PATTERN",
+	 .help = "let programs write names like these, which are held otherwise (Makefile, .vscode/)"},
 	{0},
 };
 static const struct cli_group stdio_groups[] = {{stdio_options, 0}, {0}};
@@ -29,23 +35,24 @@ static int stdio_run(void *arg, struct err *err)
 {
 	const struct stdio_options *options = arg;
 	auto_free char *folder = config_program_dir(), *program = xasprintf("%s/sallyport-gateway", folder);
-	char name[] = "sallyport-gateway", stdio[] = "--stdio", config[] = "--config";
-	auto_free char *path = options->common.config ? xstrdup(options->common.config) : NULL;
-	char workspace[] = "--workspace";
-	auto_free char *work = options->workspace ? xstrdup(options->workspace) : NULL;
-	char *arguments[7] = {name, stdio};
-	size_t count = 2;
+	auto_free const char **arguments = xcalloc(7 + 2 * options->allow.count, sizeof(*arguments));
+	size_t count = 0;
 
-	if (path) {
-		arguments[count++] = config;
-		arguments[count++] = path;
+	arguments[count++] = "sallyport-gateway";
+	arguments[count++] = "--stdio";
+	if (options->common.config) {
+		arguments[count++] = "--config";
+		arguments[count++] = options->common.config;
 	}
-	if (work) {
-		arguments[count++] = workspace;
-		arguments[count++] = work;
+	if (options->workspace) {
+		arguments[count++] = "--workspace";
+		arguments[count++] = options->workspace;
 	}
-
-	execv(program, arguments);
+	for (size_t i = 0; i < options->allow.count; i++) {
+		arguments[count++] = "--workspace-allow";
+		arguments[count++] = options->allow.items[i];
+	}
+	execv(program, (char *const *)(const void *)arguments);
 	if (errno == ENOENT)
 		return err_set(err, ERR_UNAVAILABLE, "%s is missing: it must be in sallyport's folder", program);
 	return err_errno(err, "%s cannot be started", program);
@@ -62,7 +69,10 @@ const struct cli_command cmd_stdio = {
 		"each call, and\n"
 		"what a program changes is changed there. .git and what .sallyportignore names are left alone. What "
 		"others write\n"
-		"there meanwhile stays; the program's version is then put next to it as NAME.sallyport.\n\n"
+		"there meanwhile stays; the program's version is then put next to it as NAME.sallyport. So is a change "
+		"of a name\n"
+		"that programs of this machine run or obey: .vscode/, .envrc, .github/workflows/, AGENTS.md, a new "
+		"Makefile, and so on.\n\n"
 		"Example, in a client's configuration:\n"
 		"  {\"mcpServers\": {\"sallyport\": {\"command\": \"sallyport\", \"args\": [\"stdio\", "
 		"\"--workspace\", \"/home/me/project\"]}}}\n\n"

@@ -110,8 +110,8 @@ void files_place_download(const struct server *server, const char *conversation,
 	const struct config *config = server->config;
 	struct store_conversation row = {0};
 
-	if (config->workspace.path && streq(conversation, config->workspace.conversation)) {
-		buf_printf(out, "%s/", config->workspace.path);
+	if (config->workspace_folder.path && streq(conversation, config->workspace_folder.conversation)) {
+		buf_printf(out, "%s/", config->workspace_folder.path);
 		utf8_printable(out, file->name, file->name_length);
 		return;
 	}

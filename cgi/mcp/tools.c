@@ -129,14 +129,14 @@ static struct json_object *with_conversation(const struct config *config, const 
 
 	while (table->name && !streq(table->name, CONVERSATION))
 		table++;
-	if (!config->workspace.path || !table->name)
+	if (!config->workspace_folder.path || !table->name)
 		return json_object_get(arguments);
 	copy = json_object_new_object();
 	json_object_object_foreach(arguments, name, value)
 	{
 		json_add(copy, name, json_object_get(value));
 	}
-	json_add_string(copy, CONVERSATION, config->workspace.conversation);
+	json_add_string(copy, CONVERSATION, config->workspace_folder.conversation);
 	return copy;
 }
 
@@ -145,7 +145,7 @@ static struct json_object *describe(struct server *server, const struct tool *to
 	struct json_object *object = json_object_new_object();
 	auto_free struct bind *arguments = arguments_of(server, tool);
 
-	if (server->config->workspace.path)
+	if (server->config->workspace_folder.path)
 		drop_conversation(arguments);
 	json_add_string(object, "name", tool->name);
 	json_add_string(object, "title", tool->title);

@@ -14,6 +14,7 @@
 #define STDIO_LISTENING_MAX 32 /* subscriptions/listen, besides */
 
 /* Fills in what a configuration for desktop use may leave out: data_dir is $XDG_DATA_HOME/sallyport, made if need be.
- * `workspace`: the folder of --workspace (workspace.h); NULL: none. */
-int stdio_prepare(struct config *config, const char *workspace, struct err *err);
+ * `workspace`: the folder of --workspace (workspace.h); NULL: none. `allow`: the patterns of
+ * --workspace-allow, which stay the caller's. */
+int stdio_prepare(struct config *config, const char *workspace, const struct bind_strings *allow, struct err *err);
 int stdio_serve(const struct config *config, struct err *err);

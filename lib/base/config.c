@@ -88,6 +88,14 @@ static const struct bind retention_table[] = {
 	{0},
 };
 
+static const struct bind workspace_table[] = {
+	PART(workspace, hold, BIND_STRINGS, 0, 256,
+	     "more names in a workspace that are put next to the name that a program wrote, as NAME.sallyport"),
+	PART(workspace, allow, BIND_STRINGS, 0, 256,
+	     "names in a workspace that programs may write, though they are held"),
+	{0},
+};
+
 static const struct bind api_table[] = {
 	PART(api, enabled, BIND_BOOL, 0, 0, "serve the plain HTTP API, /v1/"),
 	{0},
@@ -168,6 +176,7 @@ const struct bind config_table[] = {
 	GROUP(network, "the network of programs"),
 	GROUP(upstream, "MCP servers whose tools programs call"),
 	GROUP(retention, "how much is kept, and for how long"),
+	GROUP(workspace, "the folder of sallyport stdio --workspace"),
 	GROUP(api, "programs that do not speak MCP"),
 	GROUP(files, "addresses of files"),
 	GROUP(metrics, "figures for monitoring"),

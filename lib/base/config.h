@@ -109,6 +109,10 @@ struct config {
 		int64_t idle_minutes; /* without a request it ends earlier */
 	} admin;
 
+	struct {
+		struct bind_strings hold, allow; /* patterns (workspace_guard.h) */
+	} workspace;
+
 	/* Not members of the file: */
 	bool stays; /* this process serves for long: its private jailer finds all versions and libraries */
 	char *path;                  /* where it came from; NULL: defaults */
@@ -116,7 +120,8 @@ struct config {
 	struct {
 		const char *path; /* the folder of `stdio --workspace`; NULL: none */
 		const char *conversation, *owner; /* whose files are that folder's */
-	} workspace;
+		struct bind_strings allow; /* patterns of --workspace-allow; the items are the caller's */
+	} workspace_folder;
 };
 
 /* tools.upstream: do models call the tools of upstream servers themselves? */
