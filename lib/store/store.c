@@ -31,6 +31,7 @@
 #include "lib/store/db/store_migrate.h"
 #include "lib/store/db/store_schema.h"
 #include "lib/store/db/store_txn.h"
+#include "lib/store/transfer/store_backup.h"
 
 #define DATABASE     "sallyport.db"
 #define SECRET       "secret.key"
@@ -254,6 +255,8 @@ static int open_steps(struct store *store, const char *data_dir, struct err *err
 		failed = store_folder_open(store, "instances", 0700, &store->instances_fd, err);
 		if (failed == 0)
 			failed = open_writer(store, err);
+		if (failed == 0 && store->mode == STORE_SERVE)
+			unlinkat(store->dir_fd, STORE_RESTORE_MARK, 0); /* no restore may replace what is there */
 		if (failed == 0)
 			failed = store_writer_start(store, err);
 		if (failed == 0)
