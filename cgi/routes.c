@@ -20,16 +20,17 @@
 #include "lib/base/metrics.h"
 #include "lib/base/util.h"
 
-#define HOST_MAX  256
-#define NOT_FOUND "nothing here: the endpoint is /mcp"
+#define HOST_MAX              256
+#define CLOSING_RETRY_SECONDS 2
+#define NOT_FOUND             "nothing here: the endpoint is /mcp"
 
 enum route_auth {
 	ROUTE_OPEN,
 	ROUTE_READ_OPEN, /* GET and HEAD: everybody; the handler looks closer. Else as ROUTE_TOKEN */
-	ROUTE_TOKEN,    /* a bearer token, and its requests a minute */
-	ROUTE_KNOWN,    /* a bearer token */
-	ROUTE_LOOPBACK, /* only from this machine; from elsewhere it is not there */
-	ROUTE_MONITOR,  /* the same, but metrics.token opens it */
+	ROUTE_TOKEN,     /* a bearer token, and its requests a minute */
+	ROUTE_KNOWN,     /* a bearer token */
+	ROUTE_LOOPBACK,  /* only from this machine; from elsewhere it is not there */
+	ROUTE_MONITOR,   /* the same, but metrics.token opens it */
 };
 struct route {
 	const char *path;
@@ -164,6 +165,14 @@ static void dispatch(struct http_exchange *exchange, const struct route *route, 
 		cors_headers(reply, origin_value);
 	if (route->cors && streq(method, "OPTIONS") && cors_preflight(exchange, route->methods))
 		return;
+	if (exchange->server->closing && route->auth != ROUTE_LOOPBACK && route->auth != ROUTE_MONITOR) {
+		mcp_refuse(reply, NULL,
+			   &(struct access_refusal){
+				   .status = 503,
+				   .retry_seconds = CLOSING_RETRY_SECONDS,
+				   .text = "The gateway is being restarted: nothing was done, send the request again"});
+		return;
+	}
 	if (!admitted(exchange, route, method))
 		return;
 	if (!method_listed(route->methods, method)) {
