@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "access.h"
 #include "auth.h"
 #include "lib/base/utf8.h"
 #include "lib/base/util.h"
@@ -175,9 +176,13 @@ bool files_place_readable(struct http_exchange *exchange, const struct files_pla
 	if (request_param(exchange->request, "HTTP_AUTHORIZATION")) {
 		if (auth_token(exchange) < 0)
 			return false;
-		if (streq(exchange->token.owner, place->conversation.owner))
+		if (!streq(exchange->token.owner, place->conversation.owner)) {
+			reply_refuse(exchange->reply, 404, NOT_FOUND);
+			return false;
+		}
+		if (access_allows(access_scopes(&exchange->token), STORE_SCOPE_FILES))
 			return true;
-		reply_refuse(exchange->reply, 404, NOT_FOUND);
+		reply_refuse(exchange->reply, 403, "this token lacks the scope \"files\"");
 		return false;
 	}
 	reply_refuse(exchange->reply, 403,
