@@ -10,6 +10,7 @@
 #include "cgi/api/api.h"
 #include "cgi/http/access.h"
 #include "cgi/http/auth.h"
+#include "cgi/http/body.h"
 #include "cgi/http/cors.h"
 #include "cgi/http/files.h"
 #include "cgi/http/monitor.h"
@@ -236,6 +237,7 @@ void routes_handle(struct server *server, const struct request *request, struct 
 		reply_refuse(reply, 400, err.text);
 	else
 		dispatch(&exchange, route, method, path);
+	body_leave(&exchange);
 	if (reply->body.overflow || reply->headers.overflow) {
 		log_event(LOG_ERROR, "reply too large", "rpc", reply->method, NULL);
 		begin_headers(reply, route);

@@ -5,6 +5,7 @@
 
 #include "cgi/admin/admin_session.h"
 #include "cgi/http/access.h"
+#include "cgi/http/body.h"
 #include "cgi/mcp/resource_news.h"
 #include "cgi/mcp/resource_record.h"
 #include "cgi/mcp/tasks.h"
@@ -81,6 +82,7 @@ int server_open(struct server *server, const struct config *config, enum store_m
 	server->sessions = sessions_new(server->store);
 	server->hub = hub_new(server->store);
 	server->limiter = access_limiter_new();
+	server->bodies = body_budget_new();
 	server->tools = tools_cache_new();
 	return server->fixtures ? server->fixtures->open(server, err) : 0;
 }
@@ -137,6 +139,7 @@ void server_close(struct server *server)
 	admin_session_table_free(server->admin);
 	tools_cache_free(server->tools);
 	access_limiter_free(server->limiter);
+	body_budget_free(server->bodies);
 	sessions_free(server->sessions);
 	news_leave(server->news);
 	hub_free(server->hub);

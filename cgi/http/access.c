@@ -174,12 +174,12 @@ bool access_open(const struct http_exchange *exchange, struct access_refusal *re
 		      "This host is being emptied: nothing starts here now, what is under way ends; try again later");
 }
 
-bool access_enter(const struct http_exchange *exchange, struct access_refusal *ret)
+bool access_enter(struct http_exchange *exchange, struct access_refusal *ret)
 {
 	struct limiter *limiter = exchange->server->limiter;
 	int64_t most = exchange->server->config->limits.in_flight;
 
-	if (!exchange->token.id[0])
+	if (!exchange->token.id[0] || exchange->places++ > 0)
 		return true;
 	pthread_mutex_lock(&limiter->lock);
 	struct entry *entry = find(limiter, exchange->token.id);
@@ -189,17 +189,18 @@ bool access_enter(const struct http_exchange *exchange, struct access_refusal *r
 	pthread_mutex_unlock(&limiter->lock);
 	if (free_place)
 		return true;
+	exchange->places = 0;
 	store_refused(exchange->server->store, STORE_AUDIT_LIMIT, "calls", exchange->token.owner);
 	return refuse(ret, 429, CALL_RETRY_SECONDS,
 		      "Too many calls: %lld of this token are under way already; wait for one of them",
 		      (long long)most);
 }
 
-void access_leave(const struct http_exchange *exchange)
+void access_leave(struct http_exchange *exchange)
 {
 	struct limiter *limiter = exchange->server->limiter;
 
-	if (!exchange->token.id[0])
+	if (!exchange->token.id[0] || --exchange->places > 0)
 		return;
 	pthread_mutex_lock(&limiter->lock);
 	find(limiter, exchange->token.id)->calls--;

@@ -49,6 +49,7 @@ struct server {
 	struct sessions *sessions;
 	struct hub *hub;
 	struct limiter *limiter;
+	struct body_budget *bodies;
 	struct server_tables tables;
 	const struct fixtures *fixtures; /* NULL: not asked for by gateway.profile */
 	struct interpreters *interpreters;

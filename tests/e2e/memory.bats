@@ -51,6 +51,41 @@ upload() { # NUMBER
 	sp_until "$SP_GATEWAY_PID" goes_back || { echo "$before kB before, $(resident_kb) kB after"; false; }
 }
 
+peak_kb() {
+	awk '$1 == "VmHWM:" { print $2 }' "/proc/$SP_GATEWAY_PID/status"
+}
+
+# Forty bodies of 30 MiB at once; the first argument: what their answers must be.
+forty() {
+	local number pids=() before
+	echo 5 >"/proc/$SP_GATEWAY_PID/clear_refs" # the peak begins again
+	before=$(peak_kb)
+	rm -f "$SP_DIR"/reply.*
+	for ((number = 0; number < 40; number++)); do
+		upload "$number" &
+		pids+=($!)
+	done
+	wait "${pids[@]}"
+	[ "$(grep -lE "$1" "$SP_DIR"/reply.* | wc -l)" = 40 ]
+	echo "# $before kB before, $(peak_kb) kB at most" >&3
+	[ "$(peak_kb)" -lt $((before + 256 * 1024)) ]
+}
+
+@test "forty large bodies of one token take no more than 256 MiB" {
+	[[ $SP_BIN != */san/* ]] || skip "a sanitizer keeps what was freed for a while"
+	{
+		printf '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"upload_file","arguments":{"conversationId":"c","filename":"f","content":"'
+		head -c 23592960 /dev/zero | base64 -w0
+		printf '"},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}'
+	} >"$SP_DIR/large"
+	forty '^Status: 429|uploaded successfully'
+	grep -q 'uploaded successfully' "$SP_DIR"/reply.*
+	# Of a token that no large body can be for, none is read.
+	SP_TOKEN=$("$SP_BIN/sallyport" token add --config "$SP_CONFIG" --owner alice --scope network) forty '^Status: 403'
+	sp_call list_files '{"conversationId":"c"}'
+	[ "$SP_STATUS" = 200 ]
+}
+
 # search FILE PID…: how often the text in the file stands in the memory of these processes and of all below them, and in how many processes.
 search() {
 	/usr/bin/python3 - "$@" <<-'END'
