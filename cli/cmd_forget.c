@@ -7,6 +7,7 @@
 #include "erasures.h"
 #include "gc.h"
 #include "lib/base/util.h"
+#include "lib/store/record/store_owner.h"
 #include "lib/store/retention/store_erase.h"
 #include "lib/upstream/upstream_data.h"
 
@@ -146,6 +147,31 @@ static int forget_all(struct store *store, const struct config *config, const st
 	return CLI_OK;
 }
 
+struct wanted {
+	const char *name;
+	bool found;
+};
+
+static int look_for(void *arg, const struct store_owner *owner)
+{
+	struct wanted *wanted = arg;
+
+	wanted->found = streq(wanted->name, owner->name);
+	return wanted->found;
+}
+
+/* A name that was mistyped must not pass for one whose content is gone. */
+static int check_owner(struct store *store, const char *name, struct err *err)
+{
+	struct wanted wanted = {.name = name};
+	int result = store_owner_list(store, look_for, &wanted, err);
+
+	if (result < 0 || wanted.found)
+		return result;
+	return err_set(err, ERR_NOT_FOUND,
+		       "no owner \"%s\" has tokens or a record here: sallyport owners lists those who have", name);
+}
+
 static int list(const struct forget *forget, struct err *err)
 {
 	auto_config struct config config = {0};
@@ -181,6 +207,8 @@ static int forget_run(void *options, struct err *err)
 		return err_set(err, ERR_INVALID, "give --execution alone");
 	int result = cli_open_store(&forget->common, forget->yes ? STORE_WRITE : STORE_READ, &config, &store, err);
 
+	if (result == 0 && forget->owner)
+		result = check_owner(store, forget->owner, err);
 	if (result == 0)
 		result = find_one(store, &erase, &one, err);
 	if (result == 0)
@@ -202,7 +230,7 @@ const struct cli_command cmd_forget = {
 		"Without --yes the command only counts.\n\n"
 		"Example:\n"
 		"  sallyport forget --owner ann --before 90d --reason 'ticket 4711' --yes\n\n"
-		"Exit codes: 0; 2 the command line is wrong; 3 no such run. Killed half-way, it is repeated.\n",
+		"Exit codes: 0; 2 the command line is wrong; 3 no such run or owner. Killed half-way, it is repeated.\n",
 	.groups = forget_groups,
 	.size = sizeof(struct forget),
 	.run = forget_run,

@@ -87,6 +87,12 @@ teardown() {
 	done
 	run sp_cli forget --execution 0123
 	[ "$status" -eq 3 ]
+	for args in "" --yes; do
+		# shellcheck disable=SC2086 # nothing, or an option
+		run sp_cli forget --owner alcie $args
+		[ "$status" -eq 3 ]
+		[[ $output == *'no owner "alcie" has tokens or a record here'* ]]
+	done
 	sp_run_bash 'echo a >a'
 	run sp_cli forget --owner alice --conversation other --yes
 	[[ $output == *"0 runs and 0 conversations"* ]]
