@@ -156,14 +156,14 @@ static int look_for(void *arg, const struct store_owner *owner)
 {
 	struct wanted *wanted = arg;
 
-	wanted->found = streq(wanted->name, owner->name);
+	wanted->found |= streq(wanted->name, owner->name);
 	return wanted->found;
 }
 
 /* A name that was mistyped must not pass for one whose content is gone. */
 static int check_owner(struct store *store, const char *name, struct err *err)
 {
-	struct wanted wanted = {.name = name};
+	struct wanted wanted = {.name = name, .found = streq(name, STORE_OWNER_LOCAL)};
 	int result = store_owner_list(store, look_for, &wanted, err);
 
 	if (result < 0 || wanted.found)
@@ -230,7 +230,8 @@ const struct cli_command cmd_forget = {
 		"Without --yes the command only counts.\n\n"
 		"Example:\n"
 		"  sallyport forget --owner ann --before 90d --reason 'ticket 4711' --yes\n\n"
-		"Exit codes: 0; 2 the command line is wrong; 3 no such run or owner. Killed half-way, it is repeated.\n",
+		"Exit codes: 0; 2 the command line is wrong; 3 no such run or owner.\n"
+		"Killed half-way, it is repeated.\n",
 	.groups = forget_groups,
 	.size = sizeof(struct forget),
 	.run = forget_run,

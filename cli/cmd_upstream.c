@@ -13,7 +13,6 @@
 #include "lib/upstream/upstream.h"
 #include "lib/upstream/upstream_pin.h"
 
-#define OWNER        "local"
 #define RUN          "cli"
 #define LIST_SECONDS 60
 
@@ -43,7 +42,7 @@ static void close_upstream(struct upstream **upstream)
 
 static struct upstream_key key_of(const struct upstream_server *server)
 {
-	return (struct upstream_key){server, OWNER, RUN};
+	return (struct upstream_key){server, STORE_OWNER_LOCAL, RUN};
 }
 
 static int read_list(struct upstream *upstream, const struct upstream_server *server, struct upstream_list **ret,

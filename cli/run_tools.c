@@ -7,7 +7,6 @@
 #include "lib/base/util.h"
 #include "lib/bridge/bridge_tools.h"
 
-#define OWNER       "local"
 #define SERVERS_MAX 16
 
 void run_tools_step(struct run_tools *tools, struct jail *jail)
@@ -47,7 +46,7 @@ static int connect_all(struct run_tools *ret, const struct run_tools_spec *spec,
 	const struct bridge_tools_spec tools = {.bridge = ret->bridge,
 						.upstream = ret->upstream,
 						.config = spec->config,
-						.owner = OWNER,
+						.owner = STORE_OWNER_LOCAL,
 						.grant = "*",
 						.servers = {.items = names, .count = count},
 						.runner = spec->runner,

@@ -53,5 +53,5 @@ int stdio_prepare(struct config *config, const char *workspace, const struct bin
 
 	config->stays = true;
 	config->workspace_folder.allow = *allow;
-	return result < 0 || !workspace ? result : workspace_choose(workspace, STDIO_OWNER, config, err);
+	return result < 0 || !workspace ? result : workspace_choose(workspace, STORE_OWNER_LOCAL, config, err);
 }

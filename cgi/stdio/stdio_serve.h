@@ -2,8 +2,8 @@
  * stdio_serve.h - the gateway over standard input and output: one JSON-RPC message a line, for desktop clients that
  * start their server.
  *
- * The account that started us is the one owner (STDIO_OWNER); there are no tokens. Requests are answered side by side,
- * at most STDIO_REQUESTS_MAX at once. The end of standard input ends us when everything that was asked is answered,
+ * The account that started us is the one owner (STORE_OWNER_LOCAL); there are no tokens. At most STDIO_REQUESTS_MAX
+ * requests are answered at the same time. The end of standard input ends us when everything that was asked is answered,
  * SIGTERM at once: what still runs is cancelled.
  */
 #pragma once
