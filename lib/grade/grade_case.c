@@ -16,6 +16,7 @@
  * for when the program of this one has been: it serves every run with the same runner and the same limits, whatever the
  * program and the case. Nothing is in it before, and no two runs share one.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
@@ -26,11 +27,85 @@
 #include <unistd.h>
 
 #include "grade_pool.h"
+#include "grade_source.h"
 #include "grade_trial.h"
 #include "lib/base/util.h"
 
 #define STARVED_SHARE 20  /* a program at work had at least such a part of its wall clock … */
 #define BUSY_LOAD     2.0 /* … where not more than so many wait for each processor */
+
+#define FOLDERS_MAX   8   /* below each other, of a case's own files */
+
+/* -------- the submission's folder: its own files, and over them those of the case (NAME.files) --------- */
+
+/* In the place of the submission's file of this name, else behind all others. */
+static int give(struct grade_trial *trial, const char *path, const char *name, struct err *err)
+{
+	auto_close int fd = -1;
+	int result = grade_package_file(trial->bench->package, path, &fd, err);
+
+	if (result < 0)
+		return result;
+	if (trial->n_own == GRADE_SOURCE_FILES)
+		return err_set(err, ERR_LIMIT, "%s: more than %d files", trial->node->files, GRADE_SOURCE_FILES);
+	for (size_t i = 0; i + trial->n_own < trial->n_files; i++)
+		if (streq(trial->files[i].name, name)) {
+			memmove(trial->files + i, trial->files + i + 1,
+				(trial->n_files - i - 1) * sizeof(*trial->files));
+			trial->n_files--;
+			break;
+		}
+	trial->files = xrealloc(trial->files, trial->n_files + 1, sizeof(*trial->files));
+	trial->files[trial->n_files++] = (struct jail_file){.name = xstrdup(name), .mode = 0644, .fd = steal_fd(&fd)};
+	trial->n_own++;
+	return 0;
+}
+
+static int give_folder(struct grade_trial *trial, const char *path, const char *below, int depth, struct err *err)
+{
+	struct dirent **entries = NULL;
+	int n = scandir(path, &entries, NULL, alphasort), result = n < 0 ? err_errno(err, "%s", path) : 0;
+
+	for (int i = 0; i < n; i++) {
+		auto_free char *place = xasprintf("%s/%s", path, entries[i]->d_name);
+		auto_free char *name = xasprintf("%s%s", below, entries[i]->d_name);
+		bool self = streq(entries[i]->d_name, ".") || streq(entries[i]->d_name, "..");
+		struct stat st;
+
+		if (!self && result == 0 && stat(place, &st) == 0) {
+			auto_free char *deeper = xasprintf("%s/", name);
+
+			if (S_ISDIR(st.st_mode) && depth < FOLDERS_MAX)
+				result = give_folder(trial, place, deeper, depth + 1, err);
+			else if (S_ISREG(st.st_mode))
+				result = give(trial, place, name, err);
+		}
+		free(entries[i]);
+	}
+	free(entries);
+	return result;
+}
+
+/* Fills trial->files; clear it also after an error. */
+static int given_open(struct grade_trial *trial, struct err *err)
+{
+	const struct grade_program *program = trial->program;
+
+	trial->files = xcalloc(program->count + 1, sizeof(*trial->files));
+	memcpy(trial->files, program->files, program->count * sizeof(*trial->files));
+	trial->n_files = program->count;
+	return trial->node->files ? give_folder(trial, trial->node->files, "", 0, err) : 0;
+}
+
+static void given_clear(struct grade_trial *trial)
+{
+	for (size_t i = trial->n_files - trial->n_own; i < trial->n_files; i++) {
+		free((void *)(uintptr_t)trial->files[i].name);
+		close(trial->files[i].fd);
+	}
+	free(steal(&trial->files));
+	trial->n_files = trial->n_own = 0;
+}
 
 /* -------- what jails are given ------------------------------------------------------------------------ */
 
@@ -430,7 +505,7 @@ void grade_case_run(const struct grade_bench *bench, struct jail_client *client,
 	struct err err = ERR_INIT;
 
 	if (grade_package_file(bench->package, node->in, &trial.input, &err) < 0 ||
-	    open_answer(&trial, &err) < 0 || grade_given_open(&trial, &err) < 0)
+	    open_answer(&trial, &err) < 0 || given_open(&trial, &err) < 0)
 		grade_trial_say(&outcome, GRADE_JE, "%s", err.text);
 	else if (bench->package->interactive && bench->n_validators == 0)
 		grade_trial_say(&outcome, GRADE_JE, "an interactive problem needs a validator of its own");
@@ -438,7 +513,7 @@ void grade_case_run(const struct grade_bench *bench, struct jail_client *client,
 		run_passes(&trial);
 	grade_feedback_clear(&trial.feedback);
 	grade_feedback_clear(&trial.news);
-	grade_given_clear(&trial);
+	given_clear(&trial);
 	close_pointer(&trial.input);
 	close_pointer(&trial.answer);
 	*ret = outcome;
