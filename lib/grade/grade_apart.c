@@ -202,20 +202,6 @@ static int candidate_new(const struct grade_exam *exam, const struct grade_task 
 	return result;
 }
 
-/* The one that was begun ahead, or a new one. */
-static int candidate_take(const struct grade_exam *exam, const struct grade_task *task, struct grade_candidate **ret,
-			  struct err *err)
-{
-	struct grade_candidate *ahead = steal(&(*exam->examiner)->ahead);
-
-	if (ahead && !ahead->once.over && clock_monotonic_us() - ahead->begun_us < AHEAD_OLD_US) {
-		*ret = ahead;
-		return 0;
-	}
-	candidate_free(ahead);
-	return candidate_new(exam, task, ret, err);
-}
-
 void grade_examiner_free(struct grade_examiner *examiner)
 {
 	if (!examiner)
@@ -227,23 +213,12 @@ void grade_examiner_free(struct grade_examiner *examiner)
 	free(examiner);
 }
 
-static void put_examiner(struct buf *text, const struct grade_texts *texts)
-{
-	auto_json struct json_object *candidate = json_object_new_string(texts->candidate.data);
-
-	buf_init(text, LINE_MAX_BYTES);
-	if (texts->compiles) {
-		buf_puts(text, "CANDIDATE = ");
-		json_print(text, candidate);
-		buf_putc(text, '\n');
-	}
-	buf_add(text, texts->examiner.data, texts->examiner.length);
-}
-
 /* The thread's jail for tests in this language. */
 static int hire(const struct grade_exam *exam, enum grade_tongue tongue, struct err *err)
 {
 	struct grade_examiner *examiner = *exam->examiner;
+	const struct grade_texts *texts = &grade_texts[tongue];
+	auto_json struct json_object *candidate = json_object_new_string(texts->candidate.data);
 	auto_buf struct buf text = {0};
 
 	if (examiner && examiner->tongue == tongue && !examiner->once.over &&
@@ -253,7 +228,7 @@ static int hire(const struct grade_exam *exam, enum grade_tongue tongue, struct 
 	examiner = xcalloc(1, sizeof(*examiner));
 	*examiner = (struct grade_examiner){
 		.tongue = tongue,
-		.once = {.spec = {.runner = grade_texts[tongue].runner,
+		.once = {.spec = {.runner = texts->runner,
 				  .limits = {.wall_us = GRADE_EXAM_WALL_US,
 					     .cpu_us = GRADE_EXAM_WALL_US,
 					     .cpu_percent = -1,
@@ -264,7 +239,13 @@ static int hire(const struct grade_exam *exam, enum grade_tongue tongue, struct 
 		.made_us = clock_monotonic_us(),
 	};
 	buf_init(&examiner->compiled, LINE_MAX_BYTES);
-	put_examiner(&text, &grade_texts[tongue]);
+	buf_init(&text, LINE_MAX_BYTES);
+	if (texts->compiles) {
+		buf_puts(&text, "CANDIDATE = ");
+		json_print(&text, candidate);
+		buf_putc(&text, '\n');
+	}
+	buf_add(&text, texts->examiner.data, texts->examiner.length);
 	const struct grade_text program = {text.data, text.length};
 	int result = begin(exam->client, &examiner->once, &program, &examiner->channel, err);
 	if (result < 0)
@@ -276,23 +257,19 @@ static int hire(const struct grade_exam *exam, enum grade_tongue tongue, struct 
 
 /* -------- the talk ------------------------------------------------------------------------------------ */
 
-static void keep_compiled(struct grade_examiner *examiner, const char *hex, size_t length)
-{
-	auto_free uint8_t *code = xmalloc(length / 2 + 1);
-
-	if (examiner->compiled.length == 0 && hex_decode(hex, length, code) == 0)
-		buf_add(&examiner->compiled, code, length / 2);
-}
-
 static void hear_examiner(struct talk *talk)
 {
 	struct channel *channel = &talk->examiner->channel;
+	struct buf *compiled = &talk->examiner->compiled;
 	size_t length;
 
 	channel_receive(channel);
 	for (const char *line; (line = channel_line(channel, &length));) {
 		if (*line == 'P') {
-			keep_compiled(talk->examiner, line + 1, length - 2);
+			auto_free uint8_t *code = xmalloc(length / 2);
+
+			if (compiled->length == 0 && hex_decode(line + 1, length - 2, code) == 0)
+				buf_add(compiled, code, length / 2 - 1);
 		} else if (*line == 'Q') {
 			buf_add(&talk->candidate->channel.to, line + 1, length - 1);
 			talk->asked = true;
@@ -415,21 +392,6 @@ static void put_task(struct channel *channel, const struct grade_task *task)
 	buf_putc(&channel->to, '\n');
 }
 
-static void put_source(struct channel *channel, const struct grade_task *task, const char *completion)
-{
-	auto_free char *text = xasprintf("%s%s", grade_task_prefix(task), completion);
-	auto_json struct json_object *string = json_object_new_string(text);
-
-	json_print(&channel->to, string);
-	buf_putc(&channel->to, '\n');
-}
-
-/* Did the sandbox of the tests fail, for which the candidate is not to blame? */
-static bool examiner_failed(const struct grade_examiner *examiner)
-{
-	return examiner->once.over && (!examiner->once.done || examiner->once.result.verdict == JAIL_XX);
-}
-
 /* Waits for the end of the candidate's jail. */
 static int await_end(struct jail_client *client, struct grade_candidate *candidate, struct err *err)
 {
@@ -502,7 +464,9 @@ static int part(struct talk *talk, struct grade_exam_result *result, struct err 
 	int failed = await_end(talk->exam->client, talk->candidate, err);
 	if (failed < 0)
 		return failed;
-	if (talk->broken && examiner_failed(talk->examiner))
+	/* The candidate is not to blame where the sandbox of the tests failed. */
+	const struct jail_once *tests = &talk->examiner->once;
+	if (talk->broken && tests->over && (!tests->done || tests->result.verdict == JAIL_XX))
 		return err_set(err, ERR_SYSTEM, "the jail of the tests failed");
 	judge(talk, result);
 	return 0;
@@ -511,17 +475,24 @@ static int part(struct talk *talk, struct grade_exam_result *result, struct err 
 static int talk_once(const struct grade_exam *exam, const struct grade_task *task, const char *completion,
 		     struct grade_exam_result *result, struct err *err)
 {
+	auto_free char *text = xasprintf("%s%s", grade_task_prefix(task), completion);
+	auto_json struct json_object *source = json_object_new_string(text);
 	struct talk talk = {.exam = exam};
 	int failed = hire(exam, task->tongue, err);
 
-	if (failed == 0)
-		failed = candidate_take(exam, task, &talk.candidate, err);
 	if (failed < 0)
 		return failed;
 	talk.examiner = *exam->examiner;
+	talk.candidate = steal(&talk.examiner->ahead);
+	if (talk.candidate && (talk.candidate->once.over ||
+			       clock_monotonic_us() - talk.candidate->begun_us >= AHEAD_OLD_US))
+		candidate_free(steal(&talk.candidate));
+	if (!talk.candidate && (failed = candidate_new(exam, task, &talk.candidate, err)) < 0)
+		return failed;
 	talk.candidate->given_us = clock_monotonic_us();
 	put_task(&talk.examiner->channel, task);
-	put_source(&talk.candidate->channel, task, completion);
+	json_print(&talk.candidate->channel.to, source);
+	buf_putc(&talk.candidate->channel.to, '\n');
 	if (exam->more) /* else, or where it fails, the next one begins by itself */
 		candidate_new(exam, task, &talk.examiner->ahead, NULL);
 	failed = converse(&talk, err);
