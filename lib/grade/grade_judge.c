@@ -109,16 +109,6 @@ static enum grade_choice choose_step(void *arg, void *ret_step)
 
 /* -------- doing it ------------------------------------------------------------------------------------ */
 
-int grade_judge_source(const struct grade_work *work, const struct grade_submission *submission,
-		       struct grade_source *ret, struct err *err)
-{
-	const struct grade_package *package = work->judge->package;
-	bool inside = str_starts(submission->path, package->path);
-
-	return grade_source_read(inside ? package : NULL, work->runners, submission->path, &submission->expect.hint,
-				 ret, err);
-}
-
 static void compile(struct grade_work *work, struct jail_client *client, struct grade_entry *entry)
 {
 	struct grade_submission *submission = entry->submission;

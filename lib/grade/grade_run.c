@@ -10,6 +10,7 @@
 
 #include "jail/client/client_runners.h"
 #include "lib/base/util.h"
+#include "lib/store/db/crypto.h"
 
 #define AHEAD_JOBS_MAX 12 /* with more, four jails a thread may be more than a service has (jailer.jails) */
 
