@@ -12,7 +12,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "grade_scope.h"
 #include "grade_work.h"
 
 #include "lib/base/util.h"
@@ -176,7 +175,7 @@ static void score(struct grade_work *work, struct jail_client *client, struct gr
 		grade_score_total(&work->bench, client, &sheet, work->judge->root, total);
 		expect->by_case = expect->n_rules > 0 && !expect->partial && work->judge->package->scoring &&
 				  work->judge->package->format == GRADE_2025_09 && total->verdict != GRADE_JE;
-		grade_scope_met(expect, &scope, entry->submission->unmet);
+		grade_expect_all_met(expect, &scope, entry->submission->unmet);
 		note_margin(work, entry);
 	} else {
 		*total = (struct grade_total){.verdict = entry->program.verdict, .score = NAN, .full = NAN};
