@@ -418,17 +418,17 @@ static void judge(struct talk *talk, struct grade_exam_result *result)
 	if (!end || streq(end, "ended")) {
 		/* It closed its output and lives on, or the tests' own process failed on what it was sent. */
 		if (result->verdict == GRADE_JE)
-			grade_exam_say(result, GRADE_RTE, "failed: the program stopped answering");
+			GRADE_SAY(result, GRADE_RTE, "failed: the program stopped answering");
 		return;
 	}
 	result->premature = false;
 	result->apart = streq(end, "apart");
 	if (streq(end, "passed"))
-		grade_exam_say(result, GRADE_AC, "passed");
+		GRADE_SAY(result, GRADE_AC, "passed");
 	else if (streq(end, "wrong"))
-		grade_exam_say(result, GRADE_WA, "failed: %s", text && *text ? text : "an assertion");
+		GRADE_SAY(result, GRADE_WA, "failed: %s", text && *text ? text : "an assertion");
 	else
-		grade_exam_say(result, GRADE_RTE, "failed: %s", text ? text : "");
+		GRADE_SAY(result, GRADE_RTE, "failed: %s", text ? text : "");
 }
 
 int grade_exam_leave(struct jail_client *client, struct grade_exam_result *result, struct err *err)
@@ -456,7 +456,7 @@ static int part(struct talk *talk, struct grade_exam_result *result, struct err 
 		jail_cancel(talk->candidate->once.jail);
 	channel_clear(&talk->candidate->channel);
 	if (settled && streq(end, "passed") && !talk->broken) {
-		grade_exam_say(result, GRADE_AC, "passed");
+		GRADE_SAY(result, GRADE_AC, "passed");
 		note_end(talk->candidate);
 		result->leaving = steal(&talk->candidate);
 		return 0;
@@ -512,7 +512,7 @@ void grade_exam_apart(const struct grade_exam *exam, const struct grade_task *ta
 	struct grade_exam_result result = {0};
 
 	if (!json_object_get_boolean(json_get(runner, "available", json_type_boolean))) {
-		grade_exam_say(&result, GRADE_SKIP, "the runner %s is not installed", grade_tongue_text(task->tongue));
+		GRADE_SAY(&result, GRADE_SKIP, "the runner %s is not installed", grade_tongue_text(task->tongue));
 		*ret = result;
 		return;
 	}
@@ -522,7 +522,7 @@ void grade_exam_apart(const struct grade_exam *exam, const struct grade_task *ta
 		result = (struct grade_exam_result){0};
 		if (talk_once(exam, task, completion, &result, &err) == 0)
 			break;
-		grade_exam_say(&result, GRADE_JE, "the sandbox failed: %s", err.text);
+		GRADE_SAY(&result, GRADE_JE, "the sandbox failed: %s", err.text);
 	}
 	*ret = result;
 }

@@ -161,9 +161,9 @@ static enum grade_verdict judge_end(struct grade_trial *trial, const struct jail
 		verdict = GRADE_TLE;
 	}
 	if (verdict == GRADE_TLE)
-		grade_trial_say(outcome, verdict, "more than %g s", trial->bench->time_limit);
+		GRADE_SAY(outcome, verdict, "more than %g s", trial->bench->time_limit);
 	else if (verdict != GRADE_AC)
-		grade_trial_say(outcome, verdict, "%s", once->result.message);
+		GRADE_SAY(outcome, verdict, "%s", once->result.message);
 	return verdict;
 }
 
@@ -185,7 +185,7 @@ static int run_once(struct grade_trial *trial, struct jail_once *once)
 		if (jail_once(trial->client, once, &err) == 0 && once->result.verdict != JAIL_XX)
 			return 0;
 	}
-	grade_trial_say(trial->outcome, GRADE_JE, "the sandbox of the validator failed: %s",
+	GRADE_SAY(trial->outcome, GRADE_JE, "the sandbox of the validator failed: %s",
 			err.code ? err.text : once->result.message);
 	return -1;
 }
@@ -296,7 +296,7 @@ static int run_submission(const struct grade_trial *trial, struct grade_ahead **
 		if (result == 0)
 			err_set(&err, ERR_SYSTEM, "%s", once->result.message);
 	}
-	grade_trial_say(trial->outcome, GRADE_JE, "the sandbox of the submission failed: %s", err.text);
+	GRADE_SAY(trial->outcome, GRADE_JE, "the sandbox of the submission failed: %s", err.text);
 	return -1;
 }
 
@@ -447,7 +447,7 @@ static void interactive_pass(struct grade_trial *trial)
 			err_set(&err, ERR_SYSTEM, "%s",
 				run.result.verdict == JAIL_XX ? run.result.message : check.result.message);
 	}
-	grade_trial_say(trial->outcome, GRADE_JE, "the sandbox failed: %s", err.text);
+	GRADE_SAY(trial->outcome, GRADE_JE, "the sandbox failed: %s", err.text);
 }
 
 /* -------- the case ------------------------------------------------------------------------------------ */
@@ -467,7 +467,7 @@ static void run_passes(struct grade_trial *trial)
 		close_pointer(&trial->input);
 		trial->input = steal_fd(&trial->feedback.next);
 	}
-	grade_trial_say(trial->outcome, GRADE_JE, "the validator gave no verdict within %lld passes",
+	GRADE_SAY(trial->outcome, GRADE_JE, "the validator gave no verdict within %lld passes",
 			(long long)passes);
 }
 
@@ -506,9 +506,9 @@ void grade_case_run(const struct grade_bench *bench, struct jail_client *client,
 
 	if (grade_package_file(bench->package, node->in, &trial.input, &err) < 0 ||
 	    open_answer(&trial, &err) < 0 || given_open(&trial, &err) < 0)
-		grade_trial_say(&outcome, GRADE_JE, "%s", err.text);
+		GRADE_SAY(&outcome, GRADE_JE, "%s", err.text);
 	else if (bench->package->interactive && bench->n_validators == 0)
-		grade_trial_say(&outcome, GRADE_JE, "an interactive problem needs a validator of its own");
+		GRADE_SAY(&outcome, GRADE_JE, "an interactive problem needs a validator of its own");
 	else
 		run_passes(&trial);
 	grade_feedback_clear(&trial.feedback);

@@ -13,8 +13,6 @@
 #include "grade.h"
 #include "grade_source.h"
 
-#define GRADE_MESSAGE 512 /* one or a few lines for a person */
-
 struct grade_program {
 	enum grade_verdict verdict; /* GRADE_AC: ready; GRADE_CE, GRADE_JE, GRADE_SKIP: `message` says why */
 	char message[GRADE_MESSAGE];
