@@ -109,12 +109,11 @@ static void given_clear(struct grade_trial *trial)
 
 /* -------- what jails are given ------------------------------------------------------------------------ */
 
-static struct jail_limits submission_limits(const struct grade_trial *trial)
+static struct jail_once submission(const struct grade_trial *trial)
 {
 	const struct grade_bench *bench = trial->bench;
 	int64_t limit_us = (int64_t)(bench->time_limit * MAX(bench->patience, 1) * 1e6);
-
-	return (struct jail_limits){
+	const struct jail_limits limits = {
 		.wall_us = 2 * limit_us + 1000000,
 		.cpu_us = limit_us,
 		.cpu_percent = -1,
@@ -124,17 +123,14 @@ static struct jail_limits submission_limits(const struct grade_trial *trial)
 		.output_bytes = bench->package->output_bytes,
 		.stack_bytes = -1,
 	};
-}
 
-static struct jail_once submission(const struct grade_trial *trial)
-{
 	return (struct jail_once){
-		.spec = {.runner = trial->program->runner, .limits = submission_limits(trial), .label = "submission"},
+		.spec = {.runner = trial->program->runner, .limits = limits, .label = "submission"},
 		.program = {.code_fd = grade_program_no_code(),
 			    .entry = trial->program->entry,
 			    .args = (const char *const *)trial->node->settings.args,
 			    .env = grade_program_env,
-			    .read_only = !trial->bench->package->writing,
+			    .read_only = !bench->package->writing,
 			    .stdin_fd = trial->input,
 			    .stdout_fd = -1,
 			    .stderr_fd = -1},
@@ -190,37 +186,20 @@ static int run_once(struct grade_trial *trial, struct jail_once *once)
 	return -1;
 }
 
-/* One validator on the output; each has a feedback folder of its own. */
-static void validate(struct grade_trial *trial, const struct jail_once *run)
-{
-	auto_once struct jail_once check = {0};
-	auto_free struct jail_file *files = NULL;
-	auto_free const char **args = NULL;
-
-	lseek(run->program.stdout_fd, 0, SEEK_SET);
-	check = grade_check_run(trial, run->program.stdout_fd, &files, &args);
-	if (run_once(trial, &check) == 0)
-		grade_check_judge(trial, &check);
-}
-
-/* So much waits for the processors and disks that a program may get next to nothing of them. */
-static bool host_is_busy(void)
-{
-	double load;
-
-	return getloadavg(&load, 1) == 1 && load > BUSY_LOAD * (double)sysconf(_SC_NPROCESSORS_ONLN);
-}
-
 /* Was it the wall clock that ended a program which was at work? `other`: what ran at its side, or NULL. */
 static bool starved(const struct grade_trial *trial, const struct jail_once *once, const struct jail_once *other)
 {
 	const struct jail_usage *run = &once->result.run;
 	int64_t own_us = run->cpu_user_us + run->cpu_system_us, cpu_us = own_us;
+	double load;
 
 	if (other)
 		cpu_us += other->result.run.cpu_user_us + other->result.run.cpu_system_us;
-	return grade_verdict_of(&once->result) == GRADE_TLE && (double)own_us < trial->bench->time_limit * 1e6 &&
-	       (cpu_us > run->wall_us / STARVED_SHARE || host_is_busy());
+	if (grade_verdict_of(&once->result) != GRADE_TLE || (double)own_us >= trial->bench->time_limit * 1e6)
+		return false;
+	/* On a busy host a program may get next to nothing of the processors. */
+	return cpu_us > run->wall_us / STARVED_SHARE ||
+	       (getloadavg(&load, 1) == 1 && load > BUSY_LOAD * (double)sysconf(_SC_NPROCESSORS_ONLN));
 }
 
 /* -------- jails made ahead ---------------------------------------------------------------------------- */
@@ -244,23 +223,6 @@ static void ahead_pointer(struct grade_ahead **ahead)
 	grade_ahead_free(*ahead);
 }
 
-/* The thread's jail, where it fits and `take` says so, or none yet: a run in it that can begin. */
-static struct grade_ahead *new_run(const struct grade_trial *trial, bool take)
-{
-	struct grade_ahead *run = take && trial->ahead ? steal(trial->ahead) : NULL;
-	struct jail_once wanted = submission(trial);
-
-	if (run && (run->once.over || !streq(run->runner, wanted.spec.runner) ||
-		    memcmp(&run->once.spec.limits, &wanted.spec.limits, sizeof(wanted.spec.limits)) != 0))
-		grade_ahead_free(steal(&run));
-	if (!run)
-		run = xcalloc(1, sizeof(*run));
-	wanted.capture = true;
-	wanted.jail = run->once.jail;
-	run->once = wanted;
-	return run;
-}
-
 /* Where it fails, the next run makes its jail itself, and says what is wrong. */
 static void make_ahead(const struct grade_trial *trial)
 {
@@ -281,9 +243,21 @@ static int run_submission(const struct grade_trial *trial, struct grade_ahead **
 	struct err err = ERR_INIT;
 
 	for (int try = 0; try < GRADE_TRIES; try++) {
+		struct jail_once wanted = submission(trial);
+		struct grade_ahead *run = try == 0 && trial->ahead ? steal(trial->ahead) : NULL;
+
+		/* The thread's jail, where it fits, or a new one. */
+		if (run && (run->once.over || !streq(run->runner, wanted.spec.runner) ||
+			    memcmp(&run->once.spec.limits, &wanted.spec.limits, sizeof(wanted.spec.limits)) != 0))
+			grade_ahead_free(steal(&run));
+		if (!run)
+			run = xcalloc(1, sizeof(*run));
+		wanted.capture = true;
+		wanted.jail = run->once.jail;
+		run->once = wanted;
 		grade_ahead_free(*ret);
-		*ret = new_run(trial, try == 0);
-		struct jail_once *once = &(*ret)->once;
+		*ret = run;
+		struct jail_once *once = &run->once;
 
 		err = ERR_INIT;
 		int result = jail_once_begin(trial->client, once, &err);
@@ -315,10 +289,17 @@ static void batch_pass(struct grade_trial *trial)
 	if (bench->n_validators == 0)
 		return grade_check_compare(trial, run->program.stdout_fd);
 	for (size_t i = 0; i < bench->n_validators && trial->outcome->verdict == GRADE_AC; i++) {
-		if (bench->n_validators > 1)
+		auto_once struct jail_once check = {0};
+		auto_free struct jail_file *files = NULL;
+		auto_free const char **args = NULL;
+
+		if (bench->n_validators > 1) /* each has a feedback folder of its own */
 			grade_feedback_clear(&trial->feedback);
 		trial->validator = &bench->validators[i];
-		validate(trial, run);
+		lseek(run->program.stdout_fd, 0, SEEK_SET);
+		check = grade_check_run(trial, run->program.stdout_fd, &files, &args);
+		if (run_once(trial, &check) == 0)
+			grade_check_judge(trial, &check);
 	}
 }
 
@@ -366,21 +347,6 @@ static int pair_step(struct grade_trial *trial, struct pair *pair, struct err *e
 	return result;
 }
 
-static int pair_begin(struct grade_trial *trial, struct pair *pair, int pipes[2][2], struct err *err)
-{
-	int result;
-
-	for (int i = 0; i < 2; i++) {
-		struct jail_program *program = &pair->once[i]->program;
-
-		program->stdin_fd = pipes[i][0];
-		program->stdout_fd = pipes[!i][1];
-		if ((result = jail_once_begin(trial->client, pair->once[i], err)) < 0)
-			return result;
-	}
-	return 0;
-}
-
 /* Both programs are other users than we are: this lets them open /dev/stdin and /dev/stdout. */
 static int pair_pipe(int ret[2], struct err *err)
 {
@@ -391,8 +357,13 @@ static int pair_run(struct grade_trial *trial, struct pair *pair, struct err *er
 {
 	int pipes[2][2] = {{-1, -1}, {-1, -1}}, result = 0;
 
-	if ((result = pair_pipe(pipes[0], err)) == 0 && (result = pair_pipe(pipes[1], err)) == 0)
-		result = pair_begin(trial, pair, pipes, err);
+	if ((result = pair_pipe(pipes[0], err)) == 0)
+		result = pair_pipe(pipes[1], err);
+	for (int i = 0; i < 2 && result == 0; i++) {
+		pair->once[i]->program.stdin_fd = pipes[i][0];
+		pair->once[i]->program.stdout_fd = pipes[!i][1];
+		result = jail_once_begin(trial->client, pair->once[i], err);
+	}
 	for (int i = 0; i < 2; i++) {
 		pair->read_end[i] = pipes[i][0];
 		pair->write_end[!i] = pipes[i][1];

@@ -71,18 +71,6 @@ static void on_feedback(void *arg, const struct jail_change *change)
 	keep_file(feedback, change->name, steal_fd(&fd));
 }
 
-/* What the run wrote becomes part of the feedback. */
-static void keep_news(struct grade_trial *trial)
-{
-	struct grade_feedback *news = &trial->news;
-
-	for (size_t i = 0; i < news->count; i++)
-		keep_file(&trial->feedback, news->files[i].name, steal_fd(&news->files[i].fd));
-	close_pointer(&trial->feedback.next);
-	trial->feedback.next = steal_fd(&news->next);
-	grade_feedback_clear(news);
-}
-
 /* The text of a feedback file, cut; the caller's, NULL: it is not there. */
 static char *feedback_text(const struct grade_feedback *feedback, const char *name)
 {
@@ -122,11 +110,14 @@ static int64_t size_of(int fd)
 	return fd >= 0 && fstat(fd, &st) == 0 ? st.st_size : 0;
 }
 
-static struct jail_limits validator_limits(const struct grade_trial *trial, int output)
+/* The validator's files and arguments; both arrays are the caller's. */
+struct jail_once grade_check_run(struct grade_trial *trial, int output, struct jail_file **ret_files,
+				   const char ***ret_args)
 {
+	const struct grade_program *validator = trial->validator;
+	const struct grade_feedback *feedback = &trial->feedback;
 	const struct grade_package *package = trial->bench->package;
-
-	return (struct jail_limits){
+	const struct jail_limits limits = {
 		.wall_us = package->validation_us,
 		.cpu_us = package->validation_us,
 		.cpu_percent = -1,
@@ -137,22 +128,12 @@ static struct jail_limits validator_limits(const struct grade_trial *trial, int 
 		.output_bytes = package->validation_output_bytes,
 		.stack_bytes = -1,
 	};
-}
-
-/* The validator's files and arguments; both arrays are the caller's. */
-struct jail_once grade_check_run(struct grade_trial *trial, int output, struct jail_file **ret_files,
-				   const char ***ret_args)
-{
-	const struct grade_program *validator = trial->validator;
-	const struct grade_feedback *feedback = &trial->feedback;
 	char **flags = trial->node->settings.validator_flags;
 	static const char *const kattis[] = {"/data/" JUDGE_IN, "/data/" JUDGE_ANS, "/data/" FEEDBACK};
 	static const char *const checker[] = {"/data/" JUDGE_IN, "/dev/stdin", "/data/" JUDGE_ANS};
 	/* The second is a file that it writes, for a checker of later, which packages do not have. */
 	static const char *const interactor[] = {"/data/" JUDGE_IN, "/data/" FEEDBACK "output", "/data/" JUDGE_ANS};
-	const char *const *first = !validator->testlib			 ? kattis
-				   : trial->bench->package->interactive ? interactor
-									 : checker;
+	const char *const *first = !validator->testlib ? kattis : package->interactive ? interactor : checker;
 	size_t n = 0, n_flags = 0;
 
 	grade_feedback_clear(&trial->news);
@@ -175,7 +156,7 @@ struct jail_once grade_check_run(struct grade_trial *trial, int output, struct j
 	*ret_files = files;
 	*ret_args = args;
 	return (struct jail_once){
-		.spec = {.runner = validator->runner, .limits = validator_limits(trial, output), .label = "validator"},
+		.spec = {.runner = validator->runner, .limits = limits, .label = "validator"},
 		.program = {.code_fd = grade_program_no_code(),
 			    .entry = validator->entry,
 			    .args = args,
@@ -236,7 +217,12 @@ void grade_check_judge(struct grade_trial *trial, const struct jail_once *once)
 	struct grade_outcome *outcome = trial->outcome;
 	enum grade_verdict verdict = grade_check_verdict(trial->validator, result);
 
-	keep_news(trial);
+	/* What the run wrote becomes part of the feedback. */
+	for (size_t i = 0; i < trial->news.count; i++)
+		keep_file(&trial->feedback, trial->news.files[i].name, steal_fd(&trial->news.files[i].fd));
+	close_pointer(&trial->feedback.next);
+	trial->feedback.next = steal_fd(&trial->news.next);
+	grade_feedback_clear(&trial->news);
 	auto_free char *message = feedback_text(&trial->feedback, "judgemessage.txt");
 
 	if (verdict == GRADE_JE && result->verdict == JAIL_RE)
