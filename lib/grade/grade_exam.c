@@ -186,7 +186,7 @@ void grade_exam_alone(const struct grade_exam *exam, const struct grade_task *ta
 		grade_program_clear(&program);
 		grade_compose(task, completion, headers, &source);
 		grade_program_make(&maker, &source, &program);
-		if (program.verdict != GRADE_CE || grade_compose_alike(task))
+		if (program.verdict != GRADE_CE || task->tongue != GRADE_CPP)
 			break;
 	}
 	if (program.verdict == GRADE_AC)

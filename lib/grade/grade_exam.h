@@ -68,9 +68,8 @@ struct grade_texts {
 	bool compiles;      /* the examiner begins with the candidate's program, compiled */
 };
 extern const struct grade_texts grade_texts[];
-/* What a program includes: what its task names, or (C++) also what samples use without an include of their own. */
+/* What a program in C++ includes: what its task names, or also what samples use without an include of their own. */
 enum grade_headers { GRADE_OWN_HEADERS, GRADE_USUAL_HEADERS };
 /* Code and tests as one program; an internal failure is its verdict. The caller's (grade_source_clear). */
 void grade_compose(const struct grade_task *task, const char *completion, enum grade_headers headers,
 		   struct grade_source *ret);
-bool grade_compose_alike(const struct grade_task *task); /* whichever headers are asked for? */

@@ -7,6 +7,7 @@
  */
 #include "grade_expect.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -305,99 +306,70 @@ void grade_expect_folder(struct json_object *yaml, const char *path, struct grad
 	}
 }
 
-/* Behind the mark, whichever case its letters are in; NULL: it is not there. */
-static const char *behind(const struct grade_file *file, const char *mark)
-{
-	const char *at = file->data, *end = file->data + file->length;
-	size_t length = strlen(mark);
-
-	while (at < end && (at = memchr(at, '@', (size_t)(end - at)))) {
-		if ((size_t)(end - at) >= length && strncasecmp(at, mark, length) == 0)
-			return at + length;
-		at++;
-	}
-	return NULL;
-}
-
-static const char *comment(const struct grade_source *source, const char *mark, size_t *ret_length)
+/* The rest of the line behind the mark, whichever case its letters are in: the caller's; NULL: it is not there. */
+static char *comment(const struct grade_source *source, const char *mark)
 {
 	for (size_t i = 0; i < source->count; i++) {
-		const struct grade_file *file = &source->files[i];
-		const char *at = behind(file, mark);
+		const char *at = source->files[i].data, *end = at + source->files[i].length;
+		size_t length = strlen(mark);
 
-		if (!at)
-			continue;
-		const char *end = memchr(at, '\n', (size_t)(file->data + file->length - at));
-		*ret_length = (size_t)((end ? end : file->data + file->length) - at);
-		return at;
+		for (; at < end && (at = memchr(at, '@', (size_t)(end - at))); at++) {
+			if ((size_t)(end - at) < length || strncasecmp(at, mark, length) != 0)
+				continue;
+			at += length;
+			const char *newline = memchr(at, '\n', (size_t)(end - at));
+			return xstrndup(at, (size_t)((newline ? newline : end) - at));
+		}
 	}
 	return NULL;
 }
 
-/* One word of @EXPECTED_RESULTS@ in capitals, without "-" and "_"; where the next begins. */
-static const char *next_word(const char *at, const char *end, char *ret, size_t size)
+/* The verdicts of a list of DOMjudge's words; 0: it names none, or leaves the verdict to people. */
+static uint32_t results_set(char *list)
 {
-	size_t n = 0;
+	uint32_t set = 0;
 
-	for (; at < end && *at != ','; at++) {
-		char c = *at >= 'a' && *at <= 'z' ? (char)(*at - 'a' + 'A') : *at;
+	for (char *save = NULL, *word = strtok_r(list, ",", &save); word; word = strtok_r(NULL, ",", &save)) {
+		char plain[32];
+		size_t n = 0;
 
-		if (c >= 'A' && c <= 'Z' && n + 1 < size)
-			ret[n++] = c;
+		for (const char *at = word; *at; at++)
+			if (isalpha((unsigned char)*at) && n + 1 < sizeof(plain))
+				plain[n++] = (char)toupper((unsigned char)*at);
+		plain[n] = '\0';
+		for (size_t i = 0; i < ARRAY_SIZE(results); i++)
+			if (streq(results[i].word, plain))
+				set |= GRADE_BIT(results[i].verdict);
+		if (streq(plain, "CHECKMANUALLY"))
+			return 0;
 	}
-	ret[n] = '\0';
-	return at < end ? at + 1 : end;
-}
-
-/* "@EXPECTED_GRADES@ AC WA TLE": a word that is no verdict ends the list. */
-static void read_grades(const struct grade_source *source, struct grade_expect *expect)
-{
-	size_t length;
-	const char *at = comment(source, "@EXPECTED_GRADES@", &length);
-	auto_free char *text = at ? xstrndup(at, length) : NULL;
-	enum grade_verdict verdict;
-
-	for (char *save = NULL, *word = text ? strtok_r(text, " \t\r:,", &save) : NULL;
-	     word && expect->n_grades < GRADE_PARTS_MAX && grade_verdict_parse(word, &verdict) == 0;
-	     word = strtok_r(NULL, " \t\r:,", &save))
-		expect->grades[expect->n_grades++] = GRADE_BIT(verdict);
+	return set;
 }
 
 void grade_expect_comment(const struct grade_source *source, struct grade_expect *expect)
 {
-	size_t length;
-	const char *at = comment(source, "@EXPECTED_RESULTS@:", &length);
+	auto_free char *list = comment(source, "@EXPECTED_RESULTS@:"), *score = comment(source, "@EXPECTED_SCORE@:");
+	auto_free char *grades = comment(source, "@EXPECTED_GRADES@");
+	enum grade_verdict verdict;
+	char *rest = score;
+	double number = score ? strtod(score, &rest) : 0;
 
-	if (!at) /* DOMjudge reads results there, too */
-		at = comment(source, "@EXPECTED_SCORE@:", &length);
-	const char *end = at ? at + length : NULL;
-	uint32_t set = 0;
-
-	for (char word[32]; at && at < end;) {
-		at = next_word(at, end, word, sizeof(word));
-		for (size_t i = 0; i < ARRAY_SIZE(results); i++)
-			if (streq(results[i].word, word))
-				set |= GRADE_BIT(results[i].verdict);
-		if (streq(word, "CHECKMANUALLY"))
-			set = 0, at = end;
+	if (rest != score) {
+		expect->has_score = true;
+		expect->least = expect->most = number;
 	}
+	/* DOMjudge reads results behind the mark of the score, too. */
+	uint32_t set = list ? results_set(list) : score ? results_set(score) : 0;
 	if (set) {
 		expect->verdicts = set;
 		expect->partial = false;
 		expect->n_rules = 0;
 	}
-	read_grades(source, expect);
-	at = comment(source, "@EXPECTED_SCORE@:", &length);
-	if (at) {
-		auto_free char *text = xstrndup(at, length);
-		char *rest;
-		double number = strtod(text, &rest);
-
-		if (rest != text) {
-			expect->has_score = true;
-			expect->least = expect->most = number;
-		}
-	}
+	/* "@EXPECTED_GRADES@ AC WA TLE": a word that is no verdict ends the list. */
+	for (char *save = NULL, *word = grades ? strtok_r(grades, " \t\r:,", &save) : NULL;
+	     word && expect->n_grades < GRADE_PARTS_MAX && grade_verdict_parse(word, &verdict) == 0;
+	     word = strtok_r(NULL, " \t\r:,", &save))
+		expect->grades[expect->n_grades++] = GRADE_BIT(verdict);
 }
 
 const struct grade_expect_part *grade_expect_lower(const struct grade_expect *expect, const char *case_name)
