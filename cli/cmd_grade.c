@@ -13,7 +13,6 @@
 
 #include "grade.h"
 #include "lib/base/util.h"
-#include "lib/grade/grade_zip.h"
 #include "lib/store/transfer/store_suite.h"
 
 static const struct cli_option grade_options_table[] = {

@@ -3,7 +3,6 @@
 
 #include "cli.h"
 #include "lib/base/util.h"
-#include "lib/grade/normalise_file.h"
 #include "replay.h"
 
 const struct cli_option replay_normaliser_options[] = {
@@ -43,7 +42,7 @@ static void put_json(int which, const char *version)
 	json_add_bool(line, "default", (normalise_defaults() & NORMALISE_BIT(which)) != 0);
 	json_add_string(line, "does", normalise_about(which));
 	if (which >= NORMALISERS)
-		json_add_string(line, "pattern", normalise_file_pattern((size_t)(which - NORMALISERS)));
+		json_add_string(line, "pattern", normalise_about(which));
 	cli_print_json(stdout, line, false);
 }
 

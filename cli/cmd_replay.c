@@ -16,7 +16,6 @@
 #include <string.h>
 
 #include "lib/base/util.h"
-#include "lib/grade/normalise_file.h"
 #include "replay_batch.h"
 #include "replay_tools.h"
 

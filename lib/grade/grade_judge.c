@@ -12,7 +12,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "grade_scope.h"
 #include "grade_work.h"
 
 #include "lib/base/util.h"
@@ -109,16 +108,6 @@ static enum grade_choice choose_step(void *arg, void *ret_step)
 
 /* -------- doing it ------------------------------------------------------------------------------------ */
 
-int grade_judge_source(const struct grade_work *work, const struct grade_submission *submission,
-		       struct grade_source *ret, struct err *err)
-{
-	const struct grade_package *package = work->judge->package;
-	bool inside = str_starts(submission->path, package->path);
-
-	return grade_source_read(inside ? package : NULL, work->runners, submission->path, &submission->expect.hint,
-				 ret, err);
-}
-
 static void compile(struct grade_work *work, struct jail_client *client, struct grade_entry *entry)
 {
 	struct grade_submission *submission = entry->submission;
@@ -186,7 +175,7 @@ static void score(struct grade_work *work, struct jail_client *client, struct gr
 		grade_score_total(&work->bench, client, &sheet, work->judge->root, total);
 		expect->by_case = expect->n_rules > 0 && !expect->partial && work->judge->package->scoring &&
 				  work->judge->package->format == GRADE_2025_09 && total->verdict != GRADE_JE;
-		grade_scope_met(expect, &scope, entry->submission->unmet);
+		grade_expect_all_met(expect, &scope, entry->submission->unmet);
 		note_margin(work, entry);
 	} else {
 		*total = (struct grade_total){.verdict = entry->program.verdict, .score = NAN, .full = NAN};

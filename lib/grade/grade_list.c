@@ -3,7 +3,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "grade_judge.h"
+#include "grade_work.h"
 #include "grade_yaml.h"
 #include "lib/base/util.h"
 
@@ -143,6 +143,16 @@ int grade_judge_open(struct grade_judge *judge, const char *const *names, size_t
 		judge->time_limit = judge->package->time_limit;
 	/* Without a limit those are needed that it comes from, reported or not. */
 	return n_names && !judge->time_limit ? add_all(judge, false, err) : 0;
+}
+
+int grade_judge_source(const struct grade_work *work, const struct grade_submission *submission,
+		       struct grade_source *ret, struct err *err)
+{
+	const struct grade_package *package = work->judge->package;
+	bool inside = str_starts(submission->path, package->path);
+
+	return grade_source_read(inside ? package : NULL, work->runners, submission->path, &submission->expect.hint,
+				 ret, err);
 }
 
 void grade_judge_clear(struct grade_judge *judge)

@@ -1,16 +1,16 @@
 /*
- * grade_own.c - see grade_own.h.
+ * grade_own.c - output validators and graders, see grade_program.h.
  *
  * The format says that each file or folder of output_validators/ is a program, and packages also put the parts of one
  * program there side by side. So an entry counts as a program where a runner has its language, no other source names
  * it, and, in a language that is compiled, there is a main in it. Where that leaves one, or none, everything in the
  * folder is one program.
  */
-#include "grade_own.h"
-
 #include <string.h>
 #include <sys/stat.h>
 
+#include "grade_data.h"
+#include "grade_program.h"
 #include "jail/client/client_runners.h"
 #include "lib/base/util.h"
 

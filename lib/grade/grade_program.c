@@ -19,7 +19,6 @@
 
 #include "jail/client/client_once.h"
 #include "jail/client/client_runners.h"
-#include "lib/base/utf8.h"
 #include "lib/base/util.h"
 #include "lib/store/db/crypto.h"
 
@@ -106,16 +105,6 @@ void grade_program_clear(struct grade_program *program)
 	free(program->runner);
 	free(program->entry);
 	*program = (struct grade_program){0};
-}
-
-static void end_with(struct grade_program *program, enum grade_verdict verdict, const char *text, size_t length)
-{
-	auto_buf struct buf shown = {0};
-
-	buf_init(&shown, GRADE_MESSAGE - 1);
-	utf8_printable(&shown, text, MIN(length, (size_t)(GRADE_MESSAGE / 4)));
-	program->verdict = verdict;
-	snprintf(program->message, sizeof(program->message), "%s", shown.data);
 }
 
 /* -------- the cache ----------------------------------------------------------------------------------- */
@@ -242,11 +231,12 @@ static void compiler_says(const struct jail_once *once, struct grade_program *pr
 	auto_free char *text = NULL;
 	size_t length = 0;
 
+	program->verdict = GRADE_CE;
 	if (once->result.verdict == JAIL_RE && jail_once_output(once, 2, COMPILE_OUTPUT, &text, &length, NULL) == 0 &&
 	    length)
-		end_with(program, GRADE_CE, text, length);
+		grade_message(program->message, text, length);
 	else
-		end_with(program, GRADE_CE, once->result.message, strlen(once->result.message));
+		grade_say(program->message, "%s", once->result.message);
 }
 
 /* Runs `runner` over the sources; its files come out as building says. True: it ran to its end and refused them. */
@@ -262,7 +252,7 @@ static bool run_build(const struct grade_maker *maker, const struct grade_source
 		struct err err = ERR_INIT;
 
 		if (source_files(source, &sources)) {
-			end_with(program, GRADE_JE, "no memory for the sources", 25);
+			GRADE_SAY(program, GRADE_JE, "no memory for the sources");
 			return false;
 		}
 		auto_once struct jail_once once = {
@@ -281,17 +271,15 @@ static bool run_build(const struct grade_maker *maker, const struct grade_source
 		clear_files(program);
 		program->verdict = GRADE_AC;
 		if (jail_once(maker->client, &once, &err) < 0 || once.result.verdict == JAIL_XX) {
-			const char *why = err.code ? err.text : once.result.message;
-
-			end_with(program, GRADE_JE, why, strlen(why));
+			GRADE_SAY(program, GRADE_JE, "%s", err.code ? err.text : once.result.message);
 			continue;
 		}
 		if (once.result.verdict != JAIL_OK)
 			compiler_says(&once, program);
 		else if (building->failed)
-			end_with(program, GRADE_JE, "the executable could not be copied", 34);
+			GRADE_SAY(program, GRADE_JE, "the executable could not be copied");
 		else if (!program->count && !building->all)
-			end_with(program, GRADE_CE, "the compiler made no program", 28);
+			GRADE_SAY(program, GRADE_CE, "the compiler made no program");
 		return once.result.verdict == JAIL_RE;
 	}
 	return false;
@@ -379,7 +367,8 @@ static void check_python(const struct grade_maker *maker, const struct grade_sou
 	if (fd < 0 || jail_once(maker->client, &once, NULL) < 0 || once.result.verdict != JAIL_RE ||
 	    once.result.exit_code != 3 || jail_once_output(&once, 2, COMPILE_OUTPUT, &text, &length, NULL) < 0)
 		return;
-	end_with(program, GRADE_CE, text, length);
+	program->verdict = GRADE_CE;
+	grade_message(program->message, text, length);
 }
 
 /* A folder with `build` and `run`: after `build`, `run` is the program. */
@@ -396,17 +385,16 @@ static void run_scripts(const struct grade_maker *maker, const struct grade_sour
 	if (has_build) {
 		run_build(maker, source, "bash", "build", NULL, &(struct building){.program = &made, .all = true});
 		if (made.verdict != GRADE_AC)
-			return end_with(program, made.verdict, made.message, strlen(made.message));
+			return GRADE_SAY(program, made.verdict, "%s", made.message);
 	}
 	if (source_files(source, program))
-		return end_with(program, GRADE_JE, "no memory for the sources", 25);
+		return GRADE_SAY(program, GRADE_JE, "no memory for the sources");
 	for (size_t i = 0; i < made.count; i++)
 		add_file(program, made.files[i].name, made.files[i].mode, fcntl(made.files[i].fd, F_DUPFD_CLOEXEC, 3));
 	for (size_t i = 0; i < program->count; i++)
 		if (streq(program->files[i].name, program->entry))
 			return;
-	auto_free char *why = xasprintf("its build made no file called %s (a link is not kept)", program->entry);
-	end_with(program, GRADE_CE, why, strlen(why));
+	GRADE_SAY(program, GRADE_CE, "its build made no file called %s (a link is not kept)", program->entry);
 }
 
 static void mark_entry_executable(struct grade_program *program)
@@ -453,22 +441,18 @@ void grade_program_make(const struct grade_maker *maker, const struct grade_sour
 	if (source->script && maker->own) {
 		run_scripts(maker, source, &program);
 	} else if (!language) {
-		auto_free char *why = xasprintf("no runner has the language of %s files",
-						source->extension ? source->extension : "these");
-
-		end_with(&program, GRADE_SKIP, why, strlen(why));
+		GRADE_SAY(&program, GRADE_SKIP, "no runner has the language of %s files",
+			  source->extension ? source->extension : "these");
 	} else if (!json_object_get_boolean(json_get(language, "available", json_type_boolean))) {
-		auto_free char *why = xasprintf("the runner %s is not installed: %s", source->runner,
-						json_get_string(language, "install"));
-
-		end_with(&program, GRADE_SKIP, why, strlen(why));
+		GRADE_SAY(&program, GRADE_SKIP, "the runner %s is not installed: %s", source->runner,
+			  json_get_string(language, "install"));
 	} else if (builder) {
 		compile(maker, source, language, builder, &program);
 	} else {
 		program.runner = xstrdup(source->runner);
 		program.entry = xstrdup(source->files[source->entry].name);
 		if (source_files(source, &program))
-			end_with(&program, GRADE_JE, "no memory for the sources", 25);
+			GRADE_SAY(&program, GRADE_JE, "no memory for the sources");
 		else if (!maker->own && streq(source->runner, "python"))
 			check_python(maker, source, language, &program);
 	}

@@ -10,6 +10,7 @@
 
 #include "jail/client/client_runners.h"
 #include "lib/base/util.h"
+#include "lib/store/db/crypto.h"
 
 #define AHEAD_JOBS_MAX 12 /* with more, four jails a thread may be more than a service has (jailer.jails) */
 
@@ -73,7 +74,7 @@ static void examine(struct work *work, const struct grade_exam *exam, const stru
 
 	if (!sample->text) {
 		*ret = (struct grade_exam_result){0};
-		return grade_exam_say(ret, GRADE_RTE, "failed: the completion holds a NUL");
+		return GRADE_SAY(ret, GRADE_RTE, "failed: the completion holds a NUL");
 	}
 	if (!grade_exam_splits(sample->task))
 		return grade_exam_alone(exam, sample->task, sample->text, ret);
@@ -109,7 +110,7 @@ static struct json_object *print_result(const struct grade_exam_result *result)
 	json_add_string(object, "verdict", grade_verdict_text(result->verdict));
 	json_add_bool(object, "premature", result->premature);
 	json_add_bool(object, "in_process", result->in_process);
-	json_add_string(object, "text", result->text);
+	json_add_string(object, "text", result->message);
 	json_add_int(object, "cpu", result->cpu_us);
 	json_add_int(object, "wall", result->wall_us);
 	return object;
@@ -127,7 +128,7 @@ static bool parse_result(struct json_object *object, struct grade_exam_result *r
 
 	if (!verdict || !text || grade_verdict_parse(verdict, &result.verdict))
 		return false;
-	snprintf(result.text, sizeof(result.text), "%s", text);
+	snprintf(result.message, sizeof(result.message), "%s", text);
 	*ret = result;
 	return true;
 }
@@ -237,7 +238,7 @@ static void finish_last(struct hand *hand)
 		if (try < GRADE_TRIES)
 			examine(hand->work, &exam, &hand->work->run->tasks->samples[hand->last_index], &result);
 		else
-			grade_exam_say(&result, GRADE_JE, "the sandbox failed: %s", err.text);
+			GRADE_SAY(&result, GRADE_JE, "the sandbox failed: %s", err.text);
 	}
 	hand->last.leaving = NULL;
 	put(hand->work, hand->last_index, &result);

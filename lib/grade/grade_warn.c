@@ -1,5 +1,5 @@
 /*
- * grade_warn.c - see grade_warn.h.
+ * grade_warn.c - warnings, see grade_judge.h.
  *
  * Everything here was read once already, by those who judge with it: grade_data.c, grade_source.c, grade_expect.c. They
  * take what they know and pass over the rest, because packages of many tools and years have to be judged. This file
@@ -12,14 +12,13 @@
  * The texts name the file, what is wrong and, where it is not plain, what to do. Their number is bounded; the last one
  * counts the rest.
  */
-#include "grade_warn.h"
-
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "grade_judge.h"
 #include "grade_yaml.h"
 #include "lib/base/util.h"
 

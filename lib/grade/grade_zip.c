@@ -1,13 +1,11 @@
 /*
- * grade_zip.c - see grade_zip.h.
+ * grade_zip.c - a package as a ZIP archive, see grade_package.h.
  *
  * The list at the archive's end decides what is in it, as for every other program that unpacks it. Links are made when
  * all files and the folders of all names are there, and nobody else can write below the folder: so a name without ".."
  * leads where it says, and a link lies in real folders. It goes up before it goes down: so it leads to what is in the
  * folder.
  */
-#include "grade_zip.h"
-
 #include <archive.h>
 #include <archive_entry.h>
 #include <dirent.h>

@@ -1,10 +1,10 @@
 /*
- * normalise_value.c - see normalise_value.h.
+ * normalise_value.c - see normalise.h.
  *
  * A time is the run's own when some instant that its text may mean lies in the window: a date means a day, a time of
  * day the window's own day or the next. Nothing here trusts the text: what cannot be read stays as it is.
  */
-#include "normalise_value.h"
+#include "normalise.h"
 
 #include <stdio.h>
 #include <stdlib.h>
