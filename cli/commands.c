@@ -1,12 +1,16 @@
-/* commands.c - all subcommands, in the order of `sallyport help`; help and version are commands like the others. */
+/* commands.c - all subcommands in their groups; help and version are commands like the others. */
 #include "commands.h"
 
 #include <string.h>
 
 #include "lib/base/util.h"
 
-#define COMMAND(name) &cmd_##name,
+#define COMMAND(name, group) &cmd_##name,
 const struct cli_command *const cli_commands[] = {COMMANDS_EACH(COMMAND) NULL};
+#undef COMMAND
+
+#define COMMAND(name, group) group,
+static const char *const groups[] = {COMMANDS_EACH(COMMAND)}; /* of cli_commands */
 #undef COMMAND
 
 const struct cli_command *cli_command_find(const char *name)
@@ -21,11 +25,14 @@ const struct cli_command *cli_command_find(const char *name)
 void cli_usage_all(FILE *out)
 {
 	fputs("Usage: sallyport COMMAND [OPTION]… [ARGUMENT]…\n\n"
-	      "Runs untrusted code in a jail; shows and replays recorded runs.\n\nCommands:\n",
+	      "Run untrusted code in a jail; show, replay and grade recorded runs.\n\nCommands:\n",
 	      out);
-	for (size_t i = 0; cli_commands[i]; i++)
+	for (size_t i = 0; cli_commands[i]; i++) {
+		if (i == 0 || !streq(groups[i], groups[i - 1]))
+			fprintf(out, "\n%s\n", groups[i]);
 		fprintf(out, "  %-11s %s\n", cli_commands[i]->name, cli_commands[i]->summary);
-	fputs("\nsallyport COMMAND --help explains one of them; so does sallyport(1).\n", out);
+	}
+	fputs("\n`sallyport COMMAND --help` lists a command's options; sallyport-COMMAND(1) is its manual.\n", out);
 }
 
 struct help {

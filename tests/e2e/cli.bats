@@ -32,6 +32,16 @@ commands() {
 	[ "$(sallyport help run)" = "$(sallyport run --help)" ]
 }
 
+@test "help: commands in groups, the most used first" {
+	run -0 sallyport help
+	[ "$(grep -v '^  ' <<<"$output" | sed -n '/Commands:/,$p' | sed '1d; $d' | grep .)" = "Run programs
+Look at what ran
+Replay and grade
+Carry the record elsewhere
+Operate a server" ]
+	[ "$(grep -A1 -E '^(Run|Look|Replay|Carry|Operate) ' <<<"$output" | sed -n 's/^  \([a-z]*\) .*/\1/p' | xargs)" = "run log replay export doctor" ]
+}
+
 @test "every command explains itself with an example and exit codes" {
 	local command
 	for command in $(commands); do
