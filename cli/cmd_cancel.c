@@ -24,10 +24,7 @@ struct cancel {
 };
 
 static const struct cli_option cancel_options[] = {
-	{.name = "reason",
-	 .type = CLI_STRING,
-	 .offset = offsetof(struct cancel, reason),
-	 .value = "TEXT",
+	{.name = "reason", .type = CLI_STRING, .offset = offsetof(struct cancel, reason), .value = "TEXT",
 	 .help = "for the audit log, a ticket's number for instance"},
 	{0},
 };

@@ -15,10 +15,7 @@ struct gc {
 
 static const struct cli_option gc_options[] = {
 	{.name = "yes", .letter = 'y', .type = CLI_FLAG, .offset = offsetof(struct gc, yes), .help = "do it"},
-	{.name = "metrics",
-	 .type = CLI_STRING,
-	 .offset = offsetof(struct gc, metrics),
-	 .value = "FILE",
+	{.name = "metrics", .type = CLI_STRING, .offset = offsetof(struct gc, metrics), .value = "FILE",
 	 .help = "write figures for Prometheus there (node_exporter's textfile collector)"},
 	{0},
 };

@@ -30,17 +30,10 @@ struct log_command {
 };
 
 static const struct cli_option log_options[] = {
-	{.name = "limit",
-	 .letter = 'n',
-	 .type = CLI_INT,
-	 .offset = offsetof(struct log_command, limit),
-	 .min = 1,
-	 .max = LOG_LIMIT_MAX,
-	 .value = "N",
+	{.name = "limit", .letter = 'n', .type = CLI_INT, .offset = offsetof(struct log_command, limit), .min = 1,
+	 .max = LOG_LIMIT_MAX, .value = "N",
 	 .help = "so many of the newest (20)"},
-	{.name = "follow",
-	 .type = CLI_FLAG,
-	 .offset = offsetof(struct log_command, follow),
+	{.name = "follow", .type = CLI_FLAG, .offset = offsetof(struct log_command, follow),
 	 .help = "oldest first, then each run as it finishes, until Ctrl-C"},
 	{0},
 };

@@ -14,21 +14,11 @@ struct prove {
 };
 
 static const struct cli_option prove_options[] = {
-	{.name = "checkpoint",
-	 .type = CLI_STRING,
-	 .offset = offsetof(struct prove, checkpoint),
-	 .value = "FILE",
+	{.name = "checkpoint", .type = CLI_STRING, .offset = offsetof(struct prove, checkpoint), .value = "FILE",
 	 .help = "prove against this one (" CHECKPOINT_DEFAULT ")"},
-	{.name = "output",
-	 .letter = 'o',
-	 .type = CLI_STRING,
-	 .offset = offsetof(struct prove, output),
-	 .value = "DIR",
+	{.name = "output", .letter = 'o', .type = CLI_STRING, .offset = offsetof(struct prove, output), .value = "DIR",
 	 .help = "the folder for the proof"},
-	{.name = "tiles",
-	 .type = CLI_STRING,
-	 .offset = offsetof(struct prove, tiles),
-	 .value = "DIR",
+	{.name = "tiles", .type = CLI_STRING, .offset = offsetof(struct prove, tiles), .value = "DIR",
 	 .help = "write the whole log as static files (C2SP tlog-tiles)"},
 	{0},
 };

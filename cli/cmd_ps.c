@@ -19,10 +19,7 @@ struct ps {
 };
 
 static const struct cli_option ps_options[] = {
-	{.name = "owner",
-	 .type = CLI_STRING,
-	 .offset = offsetof(struct ps, owner),
-	 .value = "OWNER",
+	{.name = "owner", .type = CLI_STRING, .offset = offsetof(struct ps, owner), .value = "OWNER",
 	 .help = "only this owner's"},
 	{0},
 };

@@ -24,13 +24,9 @@ struct selftest {
 };
 
 static const struct cli_option selftest_options[] = {
-	{.name = "live",
-	 .type = CLI_FLAG,
-	 .offset = offsetof(struct selftest, live),
+	{.name = "live", .type = CLI_FLAG, .offset = offsetof(struct selftest, live),
 	 .help = "only in live sandboxes, as calls with a session have"},
-	{.name = "no-live",
-	 .type = CLI_FLAG,
-	 .offset = offsetof(struct selftest, no_live),
+	{.name = "no-live", .type = CLI_FLAG, .offset = offsetof(struct selftest, no_live),
 	 .help = "only in fresh jails: half the time"},
 	{0},
 };

@@ -14,15 +14,9 @@ struct setup {
 };
 
 static const struct cli_option setup_options[] = {
-	{.name = "host",
-	 .type = CLI_STRING,
-	 .offset = offsetof(struct setup, host),
-	 .value = "NAME",
+	{.name = "host", .type = CLI_STRING, .offset = offsetof(struct setup, host), .value = "NAME",
 	 .help = "name or IP address that clients use; default: this machine's"},
-	{.name = "owner",
-	 .type = CLI_STRING,
-	 .offset = offsetof(struct setup, owner),
-	 .value = "NAME",
+	{.name = "owner", .type = CLI_STRING, .offset = offsetof(struct setup, owner), .value = "NAME",
 	 .help = "owner of the first token; default: admin"},
 	{0},
 };

@@ -16,16 +16,9 @@ struct snippet {
 	int64_t version;
 };
 static const struct cli_option snippet_options[] = {
-	{.name = "owner",
-	 .type = CLI_STRING,
-	 .offset = offsetof(struct snippet, owner),
-	 .value = "OWNER",
+	{.name = "owner", .type = CLI_STRING, .offset = offsetof(struct snippet, owner), .value = "OWNER",
 	 .help = "whose; list: default all, remove: default everybody's"},
-	{.name = "version",
-	 .type = CLI_INT,
-	 .offset = offsetof(struct snippet, version),
-	 .min = 1,
-	 .max = INT32_MAX,
+	{.name = "version", .type = CLI_INT, .offset = offsetof(struct snippet, version), .min = 1, .max = INT32_MAX,
 	 .value = "N",
 	 .help = "promote: default the newest; remove: default all"},
 	{0},

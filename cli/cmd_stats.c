@@ -350,21 +350,10 @@ static int stats_run(void *options, struct err *err)
 }
 
 static const struct cli_option stats_options[] = {
-	{.name = "by",
-	 .type = CLI_STRING,
-	 .offset = offsetof(struct stats, by),
-	 .value = "WHAT",
-	 .help = "one line for each owner (default), token, language, verdict, conversation, hour, day, failure's "
-		 "message, or system call or host that was denied; the slowest runs; each limit that refused somebody, "
-		 "and how often; the disk of each owner",
-	 .choices = bys},
-	{.name = "limit",
-	 .letter = 'n',
-	 .type = CLI_INT,
-	 .offset = offsetof(struct stats, limit),
-	 .min = 1,
-	 .max = 1000000,
-	 .value = "N",
+	{.name = "by", .type = CLI_STRING, .offset = offsetof(struct stats, by), .value = "WHAT", .choices = bys,
+	 .help = "one line for each owner (default), token, language, verdict, conversation, hour, day, failure's message, or system call or host that was denied; the slowest runs; each limit that refused somebody, and how often; the disk of each owner"},
+	{.name = "limit", .letter = 'n', .type = CLI_INT, .offset = offsetof(struct stats, limit), .min = 1,
+	 .max = 1000000, .value = "N",
 	 .help = "so many lines (20; by hour and day all)"},
 	{0},
 };

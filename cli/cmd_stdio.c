@@ -17,14 +17,9 @@ struct stdio_options {
 	struct bind_strings allow;
 };
 static const struct cli_option stdio_options[] = {
-	{.name = "workspace",
-	 .type = CLI_STRING,
-	 .offset = offsetof(struct stdio_options, workspace),
-	 .value = "DIR",
+	{.name = "workspace", .type = CLI_STRING, .offset = offsetof(struct stdio_options, workspace), .value = "DIR",
 	 .help = "programs see the files of this folder, and change them there"},
-	{.name = "workspace-allow",
-	 .type = CLI_STRINGS,
-	 .offset = offsetof(struct stdio_options, allow),
+	{.name = "workspace-allow", .type = CLI_STRINGS, .offset = offsetof(struct stdio_options, allow),
 	 .value = "PATTERN",
 	 .help = "let programs write names like these, which are held otherwise (Makefile, .vscode/)"},
 	{0},

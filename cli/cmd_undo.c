@@ -12,9 +12,7 @@ struct undo {
 	bool after;
 };
 static const struct cli_option undo_options[] = {
-	{.name = "after",
-	 .type = CLI_FLAG,
-	 .offset = offsetof(struct undo, after),
+	{.name = "after", .type = CLI_FLAG, .offset = offsetof(struct undo, after),
 	 .help = "the files as the run left them; without it, as the run found them"},
 	{0},
 };

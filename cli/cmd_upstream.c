@@ -23,13 +23,8 @@ struct upstream_options {
 };
 
 static const struct cli_option options_table[] = {
-	{.name = "timeout",
-	 .letter = 't',
-	 .type = CLI_SECONDS,
-	 .offset = offsetof(struct upstream_options, timeout_us),
-	 .min = 1000,
-	 .max = 300000000,
-	 .value = "SECONDS",
+	{.name = "timeout", .letter = 't', .type = CLI_SECONDS, .offset = offsetof(struct upstream_options, timeout_us),
+	 .min = 1000, .max = 300000000, .value = "SECONDS",
 	 .help = "call: time for the call; default: as the server's entry says"},
 	{0},
 };

@@ -18,16 +18,10 @@
 #include "lib/base/util.h"
 
 const struct cli_option cli_common_options[] = {
-	{.name = "config",
-	 .type = CLI_STRING,
-	 .offset = offsetof(struct cli_common, config),
-	 .value = "FILE",
+	{.name = "config", .type = CLI_STRING, .offset = offsetof(struct cli_common, config), .value = "FILE",
 	 .help = "configuration, sallyport.conf(5); else SALLYPORT_CONFIG, the user's, the machine's, the defaults"},
 	{.name = "json", .type = CLI_FLAG, .offset = offsetof(struct cli_common, json), .help = "print JSON"},
-	{.name = "help",
-	 .letter = 'h',
-	 .type = CLI_FLAG,
-	 .offset = offsetof(struct cli_common, help),
+	{.name = "help", .letter = 'h', .type = CLI_FLAG, .offset = offsetof(struct cli_common, help),
 	 .help = "print this"},
 	{0},
 };

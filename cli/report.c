@@ -22,10 +22,7 @@
 #include "lib/store/transfer/store_results.h"
 
 const struct cli_option report_options[] = {
-	{.name = "report",
-	 .type = CLI_STRINGS,
-	 .offset = offsetof(struct report_wanted, files),
-	 .value = "FORMAT=FILE",
+	{.name = "report", .type = CLI_STRINGS, .offset = offsetof(struct report_wanted, files), .value = "FORMAT=FILE",
 	 .help = "write a report, too: text, jsonl, junit, tap or html; repeatable"},
 	{0},
 };

@@ -176,6 +176,13 @@ function_of() {
 	found lengths "lib/base/bad.c:2: 121 columns, at most 120"
 }
 
+@test "lengths: a string on a line of its own may be longer" {
+	printf '\t.help = "%s \\" text",\n\t\t"%s");\n' "$(printf 'x%.0s' {1..130})" "$(printf 'y%.0s' {1..130})" >lib/base/fine.c
+	clean lengths
+	printf '\tcall("%s");\n' "$(printf 'x%.0s' {1..130})" >lib/base/bad.c
+	found lengths "lib/base/bad.c:1: 147 columns, at most 120"
+}
+
 @test "lengths: indentation with blanks" {
 	printf 'int f(void)\n{\n        return 1;\n}\n' >lib/base/bad.c
 	found lengths "lib/base/bad.c:3: indented with blanks"
