@@ -17,6 +17,7 @@
 #include "lib/base/util.h"
 
 #define CELL_MAX 4096
+#define WRAP_COLUMNS 80
 #define PROGRESS_FROM_US 1000000
 #define PROGRESS_EVERY_US 100000
 #define PROGRESS_CELLS 30
@@ -82,6 +83,31 @@ void cli_print_json(FILE *out, struct json_object *value, bool pretty)
 	(pretty ? json_print_pretty : json_print)(&text, value);
 	fwrite(text.data, 1, text.length, out);
 	fputc('\n', out);
+}
+
+void cli_print_wrapped(FILE *out, const char *text, int used, int indent)
+{
+	for (size_t length; *text; text += length) {
+		int width = 0;
+
+		length = strcspn(text, " \n");
+		for (size_t i = 0; i < length; i++)
+			width += ((unsigned char)text[i] & 0xc0) != 0x80;
+		if (used > indent && used + 1 + width > WRAP_COLUMNS) {
+			fputc('\n', out);
+			used = 0;
+		}
+		if (length) {
+			fprintf(out, "%*s%.*s", used ? 1 : indent, "", (int)length, text);
+			used = (used ? used + 1 : indent) + width;
+		}
+		for (; text[length] == ' ' || text[length] == '\n'; length++) {
+			if (text[length] == '\n') {
+				fputc('\n', out);
+				used = 0;
+			}
+		}
+	}
 }
 
 struct cli_table {
