@@ -351,10 +351,10 @@ static int stats_run(void *options, struct err *err)
 
 static const struct cli_option stats_options[] = {
 	{.name = "by", .type = CLI_STRING, .offset = offsetof(struct stats, by), .value = "WHAT", .choices = bys,
-	 .help = "one line for each owner (default), token, language, verdict, conversation, hour, day, failure's message, or system call or host that was denied; the slowest runs; each limit that refused somebody, and how often; the disk of each owner"},
+	 .help = "group by WHAT [owner]"},
 	{.name = "limit", .letter = 'n', .type = CLI_INT, .offset = offsetof(struct stats, limit), .min = 1,
 	 .max = 1000000, .value = "N",
-	 .help = "so many lines (20; by hour and day all)"},
+	 .help = "print at most N lines [20; by hour and day: all]"},
 	{0},
 };
 static const struct cli_group stats_groups[] = {
@@ -362,18 +362,15 @@ static const struct cli_group stats_groups[] = {
 
 const struct cli_command cmd_stats = {
 	.name = "stats",
-	.summary = "Adds up what ran: by owner, hour, failure …",
-	.help = "Runs, failures (every verdict but OK), CPU time, median and 95th percentile of wall time, the "
-		"largest\n"
-		"memory, and bytes of code, input and output. --json prints one object a line, times in "
-		"microseconds.\n\n"
-		"Examples:\n"
-		"  sallyport stats --since yesterday\n"
-		"  sallyport stats --by hour --since 24h --language python\n"
-		"  sallyport stats --by message --since 1w\n"
-		"  sallyport stats --by limit --since today\n"
-		"  sallyport stats --by disk\n\n"
-		"Exit codes: 0, also when nothing ran; 2 wrong usage; others see sallyport(1).\n",
+	.summary = "Sum up executions by owner, hour, failure and so on",
+	.help = "Prints the number of runs and of failures (every verdict but OK), CPU time, the median and the 95th percentile of wall time, the largest memory, and the bytes of code, input and output. "
+		"--json prints one object a line; times are in microseconds.",
+	.examples = "sallyport stats --since yesterday\n"
+		"sallyport stats --by hour --since 24h --language python\n"
+		"sallyport stats --by message --since 1w\n"
+		"sallyport stats --by limit --since today\n"
+		"sallyport stats --by disk\n",
+	.exits = "0 done, also when nothing ran\n",
 	.groups = stats_groups,
 	.size = sizeof(struct stats),
 	.run = stats_run,
