@@ -57,9 +57,11 @@ static int help_run(void *options, struct err *err)
 
 const struct cli_command cmd_help = {
 	.name = "help",
-	.summary = "Lists the commands, or explains one",
+	.summary = "List the commands, or explain one",
 	.arguments = "[COMMAND]",
-	.help = "Example:\n  sallyport help run\n\nExit codes: 0; 2 when there is no such command.\n",
+	.examples = "sallyport help run\n",
+	.exits = "0 done\n"
+		"2 no such command\n",
 	.size = sizeof(struct help),
 	.max_args = 1,
 	.run = help_run,
@@ -81,8 +83,8 @@ static int version_run(void *options, struct err *err)
 
 const struct cli_command cmd_version = {
 	.name = "version",
-	.summary = "Prints the version",
-	.help = "Example:\n  sallyport version --json\n\nExit codes: 0.\n",
+	.summary = "Print the version",
+	.examples = "sallyport version --json\n",
 	.size = sizeof(struct help),
 	.run = version_run,
 };

@@ -295,7 +295,7 @@ void cli_usage(const struct cli_command *command, FILE *out)
 	for (const struct cli_option *option = cli_common_options; option->name; option++)
 		usage_option(option, out);
 	fputs("\nExamples:\n", out);
-	for (const char *line = command->examples, *end; line && *line; line = end + 1) {
+	for (const char *line = command->examples, *end; *line; line = end + 1) {
 		end = strchr(line, '\n');
 		fprintf(out, "  %.*s\n", (int)(end - line), line);
 	}

@@ -23,7 +23,7 @@
 
 const struct cli_option report_options[] = {
 	{.name = "report", .type = CLI_STRINGS, .offset = offsetof(struct report_wanted, files), .value = "FORMAT=FILE",
-	 .help = "write a report, too: text, jsonl, junit, tap or html; repeatable"},
+	 .help = "write a report in FORMAT: text, jsonl, junit, tap or html; repeatable"},
 	{0},
 };
 
