@@ -71,7 +71,7 @@ struct cli_option {
 	size_t offset; /* in the group's struct */
 	int64_t min, max;
 	const char *value; /* placeholder in the usage: "SECONDS" */
-	const char *help;  /* what it does, in the imperative, then the default in brackets; without a full stop */
+	const char *help;  /* what it does, in the imperative, then " [the default]"; no full stop */
 	const char *const *choices; /* CLI_STRING: the allowed values, ended by NULL; or NULL */
 };
 struct cli_group {
@@ -95,7 +95,7 @@ struct cli_command {
 	const char *name;      /* "replay" */
 	const char *summary;   /* one line for `sallyport help`, in the imperative, without a full stop */
 	const char *arguments; /* for the usage line: "ID…"; " | " begins another usage line */
-	const char *help;      /* what it does: paragraphs, an empty line between them; broken into lines by cli_usage */
+	const char *help;      /* what it does: paragraphs, an empty line between them; cli_usage breaks lines */
 	const char *examples;  /* lines, each with its newline */
 	const char *exits;     /* "CODE WHEN\n" for each exit code of its own, in order; NULL: 0 and 2 as for all */
 	const struct cli_group *groups; /* ended by {0}; NULL: none */
@@ -183,7 +183,7 @@ const char *cli_colour_off(FILE *out);
 enum cli_colour cli_verdict_colour(const char *verdict);
 /* Text made printable (utf8_printable), newlines too. */
 void cli_print_safe(FILE *out, const char *data, size_t length);
-/* A text in lines of at most 80 characters; the first begins in column `used`, the others in `indent`. Newlines stay. */
+/* A text in lines of 80 characters; the first begins in column `used`, the others in `indent`. Newlines stay. */
 void cli_print_wrapped(FILE *out, const char *text, int used, int indent);
 /* A unified diff, each line behind `indent` and made printable, in colours. */
 void cli_print_diff(FILE *out, const char *diff, const char *indent);

@@ -33,7 +33,8 @@ static const struct cli_option forget_options[] = {
 	 .help = "note TEXT in the audit log, a ticket's number for instance"},
 	{.name = "list", .type = CLI_FLAG, .offset = offsetof(struct forget, list),
 	 .help = "print past erasures, a line each, for restore --erasures"},
-	{.name = "yes", .letter = 'y', .type = CLI_FLAG, .offset = offsetof(struct forget, yes), .help = "erase [only count]"},
+	{.name = "yes", .letter = 'y', .type = CLI_FLAG, .offset = offsetof(struct forget, yes),
+	 .help = "erase [only count]"},
 	{0},
 };
 static const struct cli_group forget_groups[] = {{forget_options, 0}, {0}};

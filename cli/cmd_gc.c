@@ -14,7 +14,8 @@ struct gc {
 };
 
 static const struct cli_option gc_options[] = {
-	{.name = "yes", .letter = 'y', .type = CLI_FLAG, .offset = offsetof(struct gc, yes), .help = "free the space [only count]"},
+	{.name = "yes", .letter = 'y', .type = CLI_FLAG, .offset = offsetof(struct gc, yes),
+	 .help = "free the space [only count]"},
 	{.name = "metrics", .type = CLI_STRING, .offset = offsetof(struct gc, metrics), .value = "FILE",
 	 .help = "write figures for Prometheus (node_exporter's textfile collector) to FILE"},
 	{0},

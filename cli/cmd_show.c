@@ -24,11 +24,11 @@ struct show {
 };
 
 static const struct cli_option show_options[] = {
-	{.name = "code", .type = CLI_FLAG, .offset = offsetof(struct show, code),
-	 .help = "print only the program"},
+	{.name = "code", .type = CLI_FLAG, .offset = offsetof(struct show, code), .help = "print only the program"},
 	{.name = "stdout", .type = CLI_FLAG, .offset = offsetof(struct show, out),
 	 .help = "print only its standard output, byte for byte"},
-	{.name = "stderr", .type = CLI_FLAG, .offset = offsetof(struct show, error), .help = "print only its standard error"},
+	{.name = "stderr", .type = CLI_FLAG, .offset = offsetof(struct show, error),
+	 .help = "print only its standard error"},
 	{.name = "files", .type = CLI_FLAG, .offset = offsetof(struct show, files),
 	 .help = "print only the files before and after the run"},
 	{.name = "conversation", .letter = 'c', .type = CLI_STRING, .offset = offsetof(struct show, conversation),

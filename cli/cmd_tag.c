@@ -16,7 +16,8 @@ struct tag {
 };
 static const struct cli_option tag_options[] = {
 	{.name = "all", .type = CLI_FLAG, .offset = offsetof(struct tag, all), .help = "select all recorded runs"},
-	{.name = "remove", .type = CLI_FLAG, .offset = offsetof(struct tag, remove), .help = "remove the tag from the runs"},
+	{.name = "remove", .type = CLI_FLAG, .offset = offsetof(struct tag, remove),
+	 .help = "remove the tag from the runs"},
 	{0},
 };
 static const struct cli_group tag_groups[] = {

@@ -277,8 +277,8 @@ void cli_usage(const struct cli_command *command, FILE *out)
 
 	for (const char *at = arguments, *end; at; at = end ? end + strlen(" | ") : NULL) {
 		end = strstr(at, " | ");
-		fprintf(out, "%s sallyport %s [OPTION]…%s%.*s%s\n", at == arguments ? "Usage:" : "      ", command->name,
-			*at ? " " : "", (int)(end ? (size_t)(end - at) : strlen(at)), at,
+		fprintf(out, "%s sallyport %s [OPTION]…%s%.*s%s\n", at == arguments ? "Usage:" : "      ",
+			command->name, *at ? " " : "", (int)(end ? (size_t)(end - at) : strlen(at)), at,
 			command->takes_rest ? " [-- ARGUMENT…]" : "");
 	}
 	fprintf(out, "\n%s.\n", command->summary);
