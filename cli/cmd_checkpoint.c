@@ -34,7 +34,7 @@ static const struct cli_option checkpoint_options[] = {
 	 .help = "write figures for Prometheus (node_exporter's textfile collector) to FILE"},
 	{.name = "every", .type = CLI_INT, .offset = offsetof(struct checkpoint, every), .min = 1, .max = EVERY_MAX,
 	 .value = "SECONDS",
-	 .help = "repeat, until a signal or an error"},
+	 .help = "repeat after so many seconds, until a signal or an error"},
 	{0},
 };
 static const struct cli_group checkpoint_groups[] = {{checkpoint_options, 0}, {0}};

@@ -31,7 +31,7 @@ static const struct cli_option grade_options_table[] = {
 	 .help = "TASKS: grade this member of each task [canonical_solution or code]"},
 	{.name = "language", .type = CLI_STRING, .offset = offsetof(struct grade_options, language), .value = "NAME",
 	 .help = "set the language of all TASKS, or of the submissions to a SUITE"},
-	{.name = "k", .type = CLI_STRING, .offset = offsetof(struct grade_options, k), .value = "1,10,100",
+	{.name = "k", .type = CLI_STRING, .offset = offsetof(struct grade_options, k), .value = "LIST",
 	 .help = "TASKS: values of k for pass@k [1,10,100]"},
 	{.name = "tag", .type = CLI_STRINGS, .offset = offsetof(struct grade_options, tags), .value = "TAG",
 	 .help = "SUITE: run only cases with this tag; repeatable"},

@@ -4,8 +4,8 @@
  * Nothing is recorded and no gateway is needed: the configured jailer, or a private one that lives as long as this
  * command, does the work. The exit code is the program's own as far as the shell's conventions allow
  * (sallyport-run(1)); a program that needs the truth reads --json or --meta. Everything that can be wrong with the
- * command line is found before the jailer is started; an error after the options were understood ends with 125, as with timeout(1)
- * and env(1), so that it can be told from the program's own 1 or 2.
+ * command line is found before the jailer is started; an error after the options were understood ends with 125, as
+ * with timeout(1) and env(1), so that it can be told from the program's own 1 or 2.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -61,8 +61,7 @@ const struct cli_command cmd_stdio = {
 		"Without a configuration the record is in $XDG_DATA_HOME/sallyport (~/.local/share/sallyport), and the jailer is a private one.\n\n"
 		"With --workspace the files of that folder are those of the only conversation: they are read before each call, and changes by programs are written back. "
 		".git and the names in .sallyportignore are neither read nor written. "
-		"A change that others made meanwhile is kept: the program's version is then put next to the file, as NAME.sallyport. "
-		"So are changes of names that programs of this machine run or obey: .vscode/, .envrc, .github/workflows/, AGENTS.md, a new Makefile, and so on.",
+		"A change is put next to the file, as NAME.sallyport, if others changed the file meanwhile, or if programs of this machine run or obey the file: .vscode/, .envrc, .github/workflows/, AGENTS.md, a new Makefile, and so on.",
 	.examples = "{\"mcpServers\": {\"sallyport\": {\"command\": \"sallyport\", \"args\": [\"stdio\", \"--workspace\", \"/home/me/project\"]}}}\n",
 	.exits = "0 standard input ended, or a signal came\n",
 	.groups = stdio_groups,

@@ -23,7 +23,7 @@ struct token {
 
 static const struct cli_option token_options[] = {
 	{.name = "owner", .type = CLI_STRING, .offset = offsetof(struct token, owner), .value = "OWNER",
-	 .help = "add: make the token this owner's: letters a-z, digits and -; the tokens of one owner share conversations and files"},
+	 .help = "add: set the owner (letters a-z, digits and -); the tokens of one owner share conversations and files"},
 	{.name = "name", .type = CLI_STRING, .offset = offsetof(struct token, name), .value = "NAME",
 	 .help = "add: give the token a name, at most 63 bytes"},
 	{.name = "scope", .type = CLI_STRING, .offset = offsetof(struct token, scope), .value = "SCOPES",
