@@ -206,6 +206,24 @@ void cli_table_cell(struct cli_table *table, const char *text, enum cli_colour c
 void cli_table_print(struct cli_table *table, FILE *out);
 size_t cli_table_rows(const struct cli_table *table);
 
+/* Rows that are JSON objects: with `json` each is printed on a line, else they are a table of the members that the
+ * fields name. Numbers are aligned to the right. */
+enum cli_form {
+	CLI_AS_TEXT,     /* a string; "-" where there is none */
+	CLI_AS_COUNT,    /* a number; CLI_RED only colours one above 0 */
+	CLI_AS_BYTES,    /* bytes */
+	CLI_AS_DURATION, /* microseconds */
+	CLI_AS_TIME,     /* microseconds since the epoch */
+};
+struct cli_field {
+	const char *member, *title;
+	enum cli_form form;
+	enum cli_colour colour;
+	int max; /* width in characters; 0: none */
+};
+#define CLI_FIELDS_MAX 12
+void cli_print_rows(struct json_object *rows, const struct cli_field *fields, size_t n_fields, bool json);
+
 /* "1.2 s", "34 ms"; "12.3 MB"; "2026-11-21 08:11:09" in local time. */
 #define CLI_TEXT_SIZE 32
 void cli_text_duration(int64_t us, char ret[CLI_TEXT_SIZE]);

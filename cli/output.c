@@ -250,6 +250,57 @@ void cli_table_print(struct cli_table *table, FILE *out)
 	table->printed = cli_table_rows(table);
 }
 
+static void field_cell(struct cli_table *table, const struct cli_field *field, struct json_object *row)
+{
+	const int64_t number = json_object_get_int64(json_get(row, field->member, json_type_int));
+	const char *text = json_get_string(row, field->member);
+	char room[CLI_TEXT_SIZE];
+
+	switch (field->form) {
+	case CLI_AS_TEXT:
+		cli_table_cell(table, text && *text ? text : "-", field->colour);
+		return;
+	case CLI_AS_COUNT:
+		snprintf(room, sizeof(room), "%lld", (long long)number);
+		break;
+	case CLI_AS_BYTES:
+		cli_text_bytes(number, room);
+		break;
+	case CLI_AS_DURATION:
+		cli_text_duration(number, room);
+		break;
+	case CLI_AS_TIME:
+		cli_text_time(number, room);
+		break;
+	}
+	cli_table_cell(table, room, field->colour == CLI_RED && number <= 0 ? CLI_PLAIN : field->colour);
+}
+
+void cli_print_rows(struct json_object *rows, const struct cli_field *fields, size_t n_fields, bool json)
+{
+	struct cli_column columns[CLI_FIELDS_MAX] = {0};
+
+	for (size_t i = 0; i < n_fields; i++) {
+		const enum cli_form form = fields[i].form;
+
+		columns[i].title = fields[i].title;
+		columns[i].right = form == CLI_AS_COUNT || form == CLI_AS_BYTES || form == CLI_AS_DURATION;
+		columns[i].max = fields[i].max;
+	}
+	auto_table struct cli_table *table = cli_table_new(columns, n_fields);
+
+	for (size_t i = 0; i < json_object_array_length(rows); i++) {
+		struct json_object *row = json_object_array_get_idx(rows, i);
+
+		if (json)
+			cli_print_json(stdout, row, false);
+		for (size_t k = 0; !json && k < n_fields; k++)
+			field_cell(table, &fields[k], row);
+	}
+	if (!json)
+		cli_table_print(table, stdout);
+}
+
 void cli_progress_start(struct cli_progress *progress, const char *label, int64_t total)
 {
 	const char *term = getenv("TERM");
