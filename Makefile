@@ -41,7 +41,7 @@ LIBS_LIB  += -lcurl
 ARCHIVES  := $(addprefix $(B)/lib,audit.a bridge.a upstream.a job.a store.a client.a base.a)
 
 # The probes are what `sallyport selftest` runs inside of jails.
-all: $(BIN)/sallyport $(BIN)/sallyport-gateway $(BIN)/sallyport-jailer $(B)/tests/jail_probe
+all: $(BIN)/sallyport $(BIN)/sallyport-gateway $(BIN)/sallyport-jailer $(B)/tests/jail_probe $(if $(SAN),,man)
 
 $(BIN)/sallyport: $(call obj,cli/main.c) $(B)/libcli.a $(B)/libgrade.a $(ARCHIVES)
 	@mkdir -p $(@D)
@@ -52,6 +52,13 @@ $(BIN)/sallyport-gateway: $(call obj,$(GATEWAY_MAIN)) $(B)/libgateway.a $(ARCHIV
 $(BIN)/sallyport-jailer: $(call obj,jail/jailer.c) $(addprefix $(B)/lib,jailer.a client.a base.a)
 	@mkdir -p $(@D)
 	$(call quiet,LD,$@)$(CC) $(ALL_LDFLAGS) -o $@ $^ -lseccomp $(LIBS_BASE)
+
+# sallyport(1) and a page for each command: prose of docs/man/, and what `sallyport COMMAND --help` says.
+MAN1 := $(patsubst docs/man/%.mdoc,$(B)/man/%.1,$(wildcard docs/man/*.mdoc))
+$(B)/man/%.1: docs/man/%.mdoc docs/man/page $(BIN)/sallyport
+	@mkdir -p $(@D)
+	$(call quiet,MAN,$@)docs/man/page $(BIN)/sallyport $< > $@
+man: $(MAN1)
 
 $(B)/libbase.a: $(call obj,$(BASE_SRC))
 $(B)/libstore.a: $(call obj,$(STORE_SRC))
@@ -264,7 +271,9 @@ install: all
 	install -m 755 nginx/container.sh $(DESTDIR)$(PREFIX)/share/sallyport/container.sh
 	install -m 644 $(addprefix nginx/,sallyport.conf front.conf locations.conf fastcgi.conf) $(DESTDIR)$(PREFIX)/share/sallyport/nginx
 	install -m 644 docs/sallyport.bash-completion $(DESTDIR)$(PREFIX)/share/bash-completion/completions/sallyport
-	$(foreach s,1 5 8,$(if $(wildcard docs/*.$(s)),install -m 644 $(wildcard docs/*.$(s)) $(DESTDIR)$(PREFIX)/share/man/man$(s);))
+	install -m 644 $(MAN1) $(DESTDIR)$(PREFIX)/share/man/man1
+	install -m 644 $(wildcard docs/*.5) $(DESTDIR)$(PREFIX)/share/man/man5
+	install -m 644 $(wildcard docs/*.8) $(DESTDIR)$(PREFIX)/share/man/man8
 
 # Debian packages, from a copy of the tree as it is (docs/operator.md); lintian must find no error (the project has no mail
 # domain: that one is not asked).
@@ -284,7 +293,7 @@ help:
 	@echo 'make run [PORT=8080]      build and serve on loopback, in the foreground'
 	@echo 'make chart [PORT=8080]    next to it: a real MCP client has a chart drawn'
 	@echo 'make test [SUITES=GLOB]   everything: lint, unit, fuzz, end to end, real clients (SAN=address,undefined: with sanitizers)'
-	@echo 'make all                  the three programs, in $(BIN)'
+	@echo 'make all                  the three programs, in $(BIN), and the man pages of the commands, in $(B)/man'
 	@echo 'make unit | fuzz | lint   the parts of the tests; make bench prints figures'
 	@echo 'make admin-test           the admin page in Chromium, which is installed if it is missing'
 	@echo 'make agents-test          what reaches the model of six agents, which are installed if they are missing'
@@ -300,6 +309,6 @@ clean:
 	rm -rf build
 
 -include $(shell find $(addprefix $(B)/,obj tests fuzz bench) -name '*.d' 2>/dev/null)
-.PHONY: all recorded unit fuzz lint admin-test agents-test data-test probe-table slurm-test stress deps deps-debian deps-npm deps-run run chart test conformance bench install help clean FORCE
+.PHONY: all man recorded unit fuzz lint admin-test agents-test data-test probe-table slurm-test stress deps deps-debian deps-npm deps-run run chart test conformance bench install help clean FORCE
 .SUFFIXES:
 .DELETE_ON_ERROR:

@@ -24,11 +24,8 @@ struct cancel {
 };
 
 static const struct cli_option cancel_options[] = {
-	{.name = "reason",
-	 .type = CLI_STRING,
-	 .offset = offsetof(struct cancel, reason),
-	 .value = "TEXT",
-	 .help = "for the audit log, a ticket's number for instance"},
+	{.name = "reason", .type = CLI_STRING, .offset = offsetof(struct cancel, reason), .value = "TEXT",
+	 .help = "note TEXT in the audit log, a ticket's number for instance"},
 	{0},
 };
 static const struct cli_group cancel_groups[] = {{cancel_options, 0}, {0}};
@@ -186,15 +183,15 @@ static int cancel_run(void *options, struct err *err)
 
 const struct cli_command cmd_cancel = {
 	.name = "cancel",
-	.summary = "Ends a run that is under way",
+	.summary = "End a running program or a waiting task",
 	.arguments = "ID",
-	.help = "ID may be the beginning of an id, as long as only one run under way has it: sallyport ps lists them.\n"
-		"The run ends with the verdict CX; what it printed is recorded, its files are kept as far as they "
-		"came.\n\n"
-		"Example:\n"
-		"  sallyport cancel 019a5c3e-71f2-7 --reason 'ticket 4711'\n\n"
-		"Exit codes: 0; 2 wrong usage; 3 no such run; 5 it is over, or several begin so; others see "
-		"sallyport(1).\n",
+	.help = "ID may be the beginning of an id if only one running execution has it; sallyport ps lists them. "
+		"The run ends with the verdict CX. "
+		"Its output is recorded, and its files are kept as far as they were written.",
+	.examples = "sallyport cancel 019a5c3e-71f2-7 --reason 'ticket 4711'\n",
+	.exits = "0 done\n"
+		"3 no such run\n"
+		"5 the run is over, or several ids begin so\n",
 	.groups = cancel_groups,
 	.size = sizeof(struct cancel),
 	.min_args = 1,

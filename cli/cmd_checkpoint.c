@@ -22,38 +22,19 @@ struct checkpoint {
 };
 
 static const struct cli_option checkpoint_options[] = {
-	{.name = "state",
-	 .type = CLI_STRING,
-	 .offset = offsetof(struct checkpoint, state),
-	 .value = "DIR",
-	 .help = "the signer's folder (" STATE_DEFAULT ")"},
-	{.name = "init",
-	 .type = CLI_STRING,
-	 .offset = offsetof(struct checkpoint, init),
-	 .value = "NAME",
-	 .help = "make folder and key for a log of this name, and print the public key"},
-	{.name = "key",
-	 .type = CLI_STRING,
-	 .offset = offsetof(struct checkpoint, key),
-	 .value = "FILE",
-	 .help = "the private key, where it is not in DIR"},
-	{.name = "anchor",
-	 .type = CLI_STRINGS,
-	 .offset = offsetof(struct checkpoint, anchors),
-	 .value = "ANCHOR",
-	 .help = "hand the checkpoint to file:PATH, command:TEXT or 'witness:KEY URL'"},
-	{.name = "metrics",
-	 .type = CLI_STRING,
-	 .offset = offsetof(struct checkpoint, metrics),
-	 .value = "FILE",
-	 .help = "write figures for Prometheus there (node_exporter's textfile collector)"},
-	{.name = "every",
-	 .type = CLI_INT,
-	 .offset = offsetof(struct checkpoint, every),
-	 .min = 1,
-	 .max = EVERY_MAX,
+	{.name = "state", .type = CLI_STRING, .offset = offsetof(struct checkpoint, state), .value = "DIR",
+	 .help = "use this folder of the signer [" STATE_DEFAULT "]"},
+	{.name = "init", .type = CLI_STRING, .offset = offsetof(struct checkpoint, init), .value = "NAME",
+	 .help = "make the folder and a key for a log of this name, and print the public key"},
+	{.name = "key", .type = CLI_STRING, .offset = offsetof(struct checkpoint, key), .value = "FILE",
+	 .help = "read the private key from FILE [in the signer's folder]"},
+	{.name = "anchor", .type = CLI_STRINGS, .offset = offsetof(struct checkpoint, anchors), .value = "ANCHOR",
+	 .help = "hand the checkpoint to file:PATH, command:TEXT or 'witness:KEY URL'; repeatable"},
+	{.name = "metrics", .type = CLI_STRING, .offset = offsetof(struct checkpoint, metrics), .value = "FILE",
+	 .help = "write figures for Prometheus (node_exporter's textfile collector) to FILE"},
+	{.name = "every", .type = CLI_INT, .offset = offsetof(struct checkpoint, every), .min = 1, .max = EVERY_MAX,
 	 .value = "SECONDS",
-	 .help = "again and again, until a signal or an error"},
+	 .help = "repeat after so many seconds, until a signal or an error"},
 	{0},
 };
 static const struct cli_group checkpoint_groups[] = {{checkpoint_options, 0}, {0}};
@@ -179,17 +160,18 @@ static int checkpoint_run(void *options, struct err *err)
 
 const struct cli_command cmd_checkpoint = {
 	.name = "checkpoint",
-	.summary = "Signs the audit log, and notices rewritten history",
-	.help = "Runs under an account of its own, which can read the database and which the gateway cannot become.\n"
-		"It compares every entry with what it saw before, signs the tree (C2SP tlog-checkpoint, Ed25519)\n"
-		"where it grew, and prints the checkpoint. --init prints the public key: keep it elsewhere.\n\n"
-		"Examples:\n"
-		"  sallyport checkpoint --init sallyport.example.org/audit\n"
-		"  sallyport checkpoint --every 60 --anchor 'command:logger -n log.example.org'\n"
-		"  sallyport checkpoint --anchor 'witness:w.example+1c2d3e4f+BA… https://w.example'\n\n"
-		"Exit codes: 0; 1 an anchor or the file of figures failed; 2 the command line is wrong; 7 another "
-		"signer is at work;\n"
-		"11 history was rewritten or went back: nothing was signed.\n",
+	.summary = "Sign the audit log, and detect rewritten history",
+	.help = "Runs under an account of its own, which can read the database and which the gateway cannot become. "
+		"Compares every entry with the entries that it has seen before. "
+		"If the log has grown, signs its tree (C2SP tlog-checkpoint, signed note, Ed25519), prints the checkpoint and keeps it. "
+		"If an entry was altered or removed, signs nothing and names the entry.",
+	.examples = "sallyport checkpoint --init sallyport.example.org/audit\n"
+		"sallyport checkpoint --every 60 --anchor 'command:logger -n log.example.org'\n"
+		"sallyport checkpoint --anchor 'witness:w.example+1c2d3e4f+BA… https://w.example'\n",
+	.exits = "0 done\n"
+		"1 an anchor or the file of --metrics failed\n"
+		"7 another signer is at work\n"
+		"11 history was rewritten or went back: nothing was signed\n",
 	.groups = checkpoint_groups,
 	.size = sizeof(struct checkpoint),
 	.run = checkpoint_run,

@@ -82,16 +82,12 @@ static int doctor_run(void *options, struct err *err)
 
 const struct cli_command cmd_doctor = {
 	.name = "doctor",
-	.summary = "Checks kernel and host for what jails need",
-	.help = "A jailer makes its own start, runs a program in each language and ends (sallyport-jailer --check), as "
-		"the\n"
-		"user who runs doctor: run it as the user who runs the jailer. ok: as it should be;\n"
-		"weaker: programs run with less isolation, or a part of Sallyport is not usable; missing: it stops "
-		"programs from\n"
-		"being run.\n\n"
-		"Example:\n"
-		"  sallyport doctor --json | jq '.checks[] | select(.state != \"ok\")'\n\n"
-		"Exit codes: 0 nothing is missing; 1 something is missing; 2 wrong usage.\n",
+	.summary = "Check that kernel and host have all that jails need",
+	.help = "A jailer starts, runs a program in each language and ends (sallyport-jailer --check), under the account that runs doctor: use the account of the jailer. "
+		"Each line is `ok`, `weaker` (programs run with less isolation, or a part of Sallyport is not usable) or `missing` (no program can run), with a remedy.",
+	.examples = "sallyport doctor --json | jq '.checks[] | select(.state != \"ok\")'\n",
+	.exits = "0 nothing is missing\n"
+		"1 something is missing\n",
 	.size = sizeof(struct doctor_command),
 	.run = doctor_run,
 };

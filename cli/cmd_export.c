@@ -17,16 +17,16 @@ static const struct cli_option export_options_table[] = {
 	 .type = CLI_STRING,
 	 .offset = offsetof(struct export_options, output),
 	 .value = "BUNDLE",
-	 .help = "the file to write"},
+	 .help = "write the bundle to this file"},
 	{.name = "all",
 	 .letter = 'a',
 	 .type = CLI_FLAG,
 	 .offset = offsetof(struct export_options, all),
-	 .help = "everything that was recorded"},
+	 .help = "select all recorded runs"},
 	{.name = "with-env",
 	 .type = CLI_FLAG,
 	 .offset = offsetof(struct export_options, with_env),
-	 .help = "environment variables with their values, in clear"},
+	 .help = "write the values of environment variables, too, unencrypted"},
 	{.name = "checkpoint",
 	 .type = CLI_STRING,
 	 .offset = offsetof(struct export_options, checkpoint),
@@ -115,18 +115,18 @@ static int export_run(void *arg, struct err *err)
 
 const struct cli_command cmd_export = {
 	.name = "export",
-	.summary = "Writes recorded executions into one file",
+	.summary = "Write executions into one file, a bundle",
 	.arguments = "[ID]…",
-	.help = "The bundle holds code, input, files, limits, outcome and output: what replay needs. Runs of a live\n"
-		"sandbox bring those before them along. Values of environment variables stay here, as those of\n"
-		"secrets do (which are not recorded): a replay of a run that had some needs --secret, or\n"
-		"--with-env here.\n\n"
-		"Examples:\n"
-		"  sallyport export --output runs.bundle --language python --since 2d\n"
-		"  sallyport export --output mine.bundle --with-env --owner alice\n"
-		"  sallyport export --all --output all.bundle --checkpoint /var/lib/sallyport-audit/checkpoint\n\n"
-		"Exit codes: 0; 2 the command line is wrong; 3 no such execution, or a content is damaged; 8 the\n"
-		"checkpoint does not cover all of them.\n",
+	.help = "A bundle holds everything that replay needs: code, input, files, limits, outcome and output, and the tags. "
+		"The executions are given by id, by filters or with --all. "
+		"Runs of a live sandbox bring the runs before them along. "
+		"Values of environment variables are left out unless --with-env is given, and secrets were never stored: a replay of such a run needs --secret.",
+	.examples = "sallyport export --output runs.bundle --language python --since 2d\n"
+		"sallyport export --output mine.bundle --with-env --owner alice\n"
+		"sallyport export --all --output all.bundle --checkpoint /var/lib/sallyport-audit/checkpoint\n",
+	.exits = "0 done\n"
+		"3 no such execution, or a content is damaged\n"
+		"8 the checkpoint does not cover all of them\n",
 	.groups = export_groups,
 	.size = sizeof(struct export_options),
 	.max_args = SIZE_MAX,

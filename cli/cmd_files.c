@@ -26,23 +26,14 @@ struct files {
 };
 
 static const struct cli_option files_options[] = {
-	{.name = "owner",
-	 .type = CLI_STRING,
-	 .offset = offsetof(struct files, owner),
-	 .value = "OWNER",
-	 .help = "only this owner's"},
-	{.name = "conversation",
-	 .letter = 'c',
-	 .type = CLI_STRING,
-	 .offset = offsetof(struct files, conversation),
+	{.name = "owner", .type = CLI_STRING, .offset = offsetof(struct files, owner), .value = "OWNER",
+	 .help = "list only this owner's files"},
+	{.name = "conversation", .letter = 'c', .type = CLI_STRING, .offset = offsetof(struct files, conversation),
 	 .value = "NAME",
-	 .help = "only this conversation's"},
-	{.name = "output-dir",
-	 .letter = 'o',
-	 .type = CLI_STRING,
-	 .offset = offsetof(struct files, output_dir),
+	 .help = "list only this conversation's files"},
+	{.name = "output-dir", .letter = 'o', .type = CLI_STRING, .offset = offsetof(struct files, output_dir),
 	 .value = "DIR",
-	 .help = "write them to this folder, which is made if need be"},
+	 .help = "write the files to DIR, which is made if it is missing"},
 	{0},
 };
 static const struct cli_group files_groups[] = {{files_options, 0}, {0}};
@@ -218,19 +209,17 @@ static int files_run(void *options, struct err *err)
 
 const struct cli_command cmd_files = {
 	.name = "files",
-	.summary = "Lists the files of conversations, and fetches them",
+	.summary = "List or fetch the files of conversations",
 	.arguments = "[NAME]",
-	.help = "Without NAME the files are listed as they are now: size, time, the run that left them so (or "
-		"`uploaded`).\n"
-		"With NAME, --owner and --conversation the bytes of one go to standard output; with --output-dir one "
-		"or\n"
-		"all of the conversation's go into a folder, where files of the same names are replaced.\n\n"
-		"Examples:\n"
-		"  sallyport files --owner ann\n"
-		"  sallyport files --owner ann -c talk plot.png >plot.png\n"
-		"  sallyport files --owner ann -c talk -o /tmp/talk\n"
-		"  sallyport files --json | jq -s 'sort_by(-.size)[:10]'\n\n"
-		"Exit codes: 0, also when there are none; 2 wrong usage; 3 no file NAME; others see sallyport(1).\n",
+	.help = "Without NAME, lists the files as they are now: size, time of change, and the run that wrote them (or `uploaded`). "
+		"With NAME, --owner and --conversation, writes the bytes of that file to standard output. "
+		"With --output-dir, writes the file, or all files of the conversation, to a folder, where files of the same names are replaced.",
+	.examples = "sallyport files --owner ann\n"
+		"sallyport files --owner ann -c talk plot.png >plot.png\n"
+		"sallyport files --owner ann -c talk -o /tmp/talk\n"
+		"sallyport files --json | jq -s 'sort_by(-.size)[:10]'\n",
+	.exits = "0 done, also when there are no files\n"
+		"3 no file NAME\n",
 	.groups = files_groups,
 	.size = sizeof(struct files),
 	.max_args = 1,

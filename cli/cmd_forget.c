@@ -19,41 +19,23 @@ struct forget {
 };
 
 static const struct cli_option forget_options[] = {
-	{.name = "owner",
-	 .type = CLI_STRING,
-	 .offset = offsetof(struct forget, owner),
-	 .value = "OWNER",
-	 .help = "everything of this owner: runs, conversations, tasks"},
-	{.name = "conversation",
-	 .letter = 'c',
-	 .type = CLI_STRING,
-	 .offset = offsetof(struct forget, conversation),
+	{.name = "owner", .type = CLI_STRING, .offset = offsetof(struct forget, owner), .value = "OWNER",
+	 .help = "erase everything of this owner: runs, conversations, tasks"},
+	{.name = "conversation", .letter = 'c', .type = CLI_STRING, .offset = offsetof(struct forget, conversation),
 	 .value = "NAME",
-	 .help = "this conversation of --owner, its files and its runs"},
-	{.name = "execution",
-	 .type = CLI_STRING,
-	 .offset = offsetof(struct forget, execution),
-	 .value = "ID",
-	 .help = "this run"},
-	{.name = "before",
-	 .type = CLI_TIME,
-	 .offset = offsetof(struct forget, before_us),
-	 .value = "TIME",
-	 .help = "of the above, what is older: 30d (ago), 2026-11-21; alone: the runs of every owner"},
-	{.name = "only-output",
-	 .type = CLI_FLAG,
-	 .offset = offsetof(struct forget, output),
-	 .help = "only what the runs put out: streams and new files"},
-	{.name = "reason",
-	 .type = CLI_STRING,
-	 .offset = offsetof(struct forget, reason),
-	 .value = "TEXT",
-	 .help = "for the audit log, a ticket's number for instance"},
-	{.name = "list",
-	 .type = CLI_FLAG,
-	 .offset = offsetof(struct forget, list),
-	 .help = "only print what was erased so far, for `restore --erasures`"},
-	{.name = "yes", .letter = 'y', .type = CLI_FLAG, .offset = offsetof(struct forget, yes), .help = "do it"},
+	 .help = "erase this conversation of --owner, its files and its runs"},
+	{.name = "execution", .type = CLI_STRING, .offset = offsetof(struct forget, execution), .value = "ID",
+	 .help = "erase this run; ID may be the beginning of an id"},
+	{.name = "before", .type = CLI_TIME, .offset = offsetof(struct forget, before_us), .value = "TIME",
+	 .help = "limit the erasure to older runs: 30d (ago), 2026-11-21; alone, runs of every owner"},
+	{.name = "only-output", .type = CLI_FLAG, .offset = offsetof(struct forget, output),
+	 .help = "erase only output and new files"},
+	{.name = "reason", .type = CLI_STRING, .offset = offsetof(struct forget, reason), .value = "TEXT",
+	 .help = "note TEXT in the audit log, a ticket's number for instance"},
+	{.name = "list", .type = CLI_FLAG, .offset = offsetof(struct forget, list),
+	 .help = "print past erasures, a line each, for restore --erasures"},
+	{.name = "yes", .letter = 'y', .type = CLI_FLAG, .offset = offsetof(struct forget, yes),
+	 .help = "erase [only count]"},
 	{0},
 };
 static const struct cli_group forget_groups[] = {{forget_options, 0}, {0}};
@@ -219,19 +201,17 @@ static int forget_run(void *options, struct err *err)
 
 const struct cli_command cmd_forget = {
 	.name = "forget",
-	.summary = "Removes the content of runs and conversations",
-	.help = "Code, input, arguments, environment, output and files go, and contents that nothing else names. That "
-		"it\n"
-		"ran, when, for whom, how large it was and how it ended stays, and the audit log can still be "
-		"verified.\n"
-		"A content that was stored within the last six hours leaves the disk when these are over. Backups "
-		"keep\n"
-		"what they have. With --owner alone, what upstream servers keep for the owner in /data goes, too.\n"
-		"Without --yes the command only counts.\n\n"
-		"Example:\n"
-		"  sallyport forget --owner ann --before 90d --reason 'ticket 4711' --yes\n\n"
-		"Exit codes: 0; 2 the command line is wrong; 3 no such run or owner.\n"
-		"Killed half-way, it is repeated.\n",
+	.summary = "Erase the content of runs and conversations",
+	.help = "Erases code, input, arguments, environment, output and files, and all contents that nothing else uses. "
+		"The fact of the run remains (when, for whom, its size and its end), and the audit log can still be verified. "
+		"A content younger than six hours leaves the disk when it is six hours old. "
+		"Backups keep their copies. "
+		"With --owner alone, the data that upstream servers keep in /data for the owner are erased, too. "
+		"Without --yes the command only counts. "
+		"A killed command can be repeated.",
+	.examples = "sallyport forget --owner ann --before 90d --reason 'ticket 4711' --yes\n",
+	.exits = "0 done\n"
+		"3 no such run or owner\n",
 	.groups = forget_groups,
 	.size = sizeof(struct forget),
 	.run = forget_run,

@@ -14,12 +14,10 @@ struct gc {
 };
 
 static const struct cli_option gc_options[] = {
-	{.name = "yes", .letter = 'y', .type = CLI_FLAG, .offset = offsetof(struct gc, yes), .help = "do it"},
-	{.name = "metrics",
-	 .type = CLI_STRING,
-	 .offset = offsetof(struct gc, metrics),
-	 .value = "FILE",
-	 .help = "write figures for Prometheus there (node_exporter's textfile collector)"},
+	{.name = "yes", .letter = 'y', .type = CLI_FLAG, .offset = offsetof(struct gc, yes),
+	 .help = "free the space [only count]"},
+	{.name = "metrics", .type = CLI_STRING, .offset = offsetof(struct gc, metrics), .value = "FILE",
+	 .help = "write figures for Prometheus (node_exporter's textfile collector) to FILE"},
 	{0},
 };
 static const struct cli_group gc_groups[] = {{gc_options, 0}, {0}};
@@ -119,16 +117,14 @@ static int gc_run(void *options, struct err *err)
 
 const struct cli_command cmd_gc = {
 	.name = "gc",
-	.summary = "Frees space that the record does not use",
-	.help = "Contents that no run and no file names leave the disk, and free pages of the database go back to it. "
-		"The\n"
-		"gateway may serve meanwhile; it does the first by itself every hour. Without --yes the command only\n"
-		"counts.\n\n"
-		"Example:\n"
-		"  sallyport gc --yes\n\n"
-		"Exit codes: 0; 2 the command line is wrong; 5 another process collects garbage. Killed half-way, it "
-		"is "
-		"repeated.\n",
+	.summary = "Free disk space that the record does not use",
+	.help = "Removes contents that no run and no file names, and returns free pages of the database to the file system. "
+		"The gateway may serve meanwhile; it removes such contents by itself every hour. "
+		"Without --yes the command only counts. "
+		"A killed command can be repeated.",
+	.examples = "sallyport gc --yes\n",
+	.exits = "0 done\n"
+		"5 another process collects garbage\n",
 	.groups = gc_groups,
 	.size = sizeof(struct gc),
 	.run = gc_run,

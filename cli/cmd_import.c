@@ -92,15 +92,15 @@ static int import_run(void *arg, struct err *err)
 
 const struct cli_command cmd_import = {
 	.name = "import",
-	.summary = "Reads executions from files of export",
+	.summary = "Read executions from bundles",
 	.arguments = "BUNDLE…",
-	.help = "A bundle is checked before anything is written: tables, names, sizes, the hash of each content. What "
-		"is\n"
-		"there already stays as it is; ids are kept. Makes the database where there is none.\n\n"
-		"Example:\n"
-		"  sallyport import runs.bundle && sallyport replay --all\n\n"
-		"Exit codes: 0; 2 the command line is wrong, or a file is not a bundle as it must be; 3 the database "
-		"cannot be written.\n",
+	.help = "A bundle is checked before anything is written: tables, names, sizes and the hash of each content. "
+		"Executions that exist already are unchanged; ids are kept. "
+		"The database is made if there is none.",
+	.examples = "sallyport import runs.bundle && sallyport replay --all\n",
+	.exits = "0 done\n"
+		"2 the command line is wrong, or a file is not a valid bundle\n"
+		"3 the database cannot be written\n",
 	.size = sizeof(struct import_options),
 	.min_args = 1,
 	.max_args = SIZE_MAX,

@@ -34,7 +34,7 @@ static const struct cli_option owners_options[] = {
 	 .type = CLI_STRING,
 	 .offset = offsetof(struct owners, table),
 	 .value = "FILE",
-	 .help = "list, place: the table of the nginx in front; default " TABLE_FILE},
+	 .help = "list, place: use this placement table of the nginx in front [" TABLE_FILE "]"},
 	{0},
 };
 static const struct cli_group owners_groups[] = {{owners_options, 0}, {0}};
@@ -365,22 +365,21 @@ static int owners_run(void *arg, struct err *err)
 
 const struct cli_command cmd_owners = {
 	.name = "owners",
-	.summary = "Lists owners, and moves one from host to host",
+	.summary = "List owners, and move one to another host",
 	.arguments = "list | place OWNER [HOST] | pack OWNER FILE | unpack FILE | leave OWNER",
-	.help = "list shows who has tokens or a record here, and where the table of the nginx in front says that they "
-		"live.\n"
-		"place writes a line of that table, or without HOST removes it. pack writes a drained owner (tokens,\n"
-		"snippets, conversations, files, runs with their environments) into one file, unpack reads it on\n"
-		"another host, leave then removes conversations and files from the first one. Erased\n"
-		"runs stay where they were.\n\n"
-		"Example, alice from h1 to h2:\n"
-		"  h1$ sallyport drain --owner alice && sallyport owners pack alice alice.owner\n"
-		"  h2$ sallyport owners unpack alice.owner\n"
-		"  front$ sallyport owners place alice h2 && nginx -t && systemctl reload nginx\n"
-		"  h1$ sallyport owners leave alice\n\n"
-		"Exit codes: 0; 2 the command line or a name is wrong; 3 the file is damaged; 5 the owner is not "
-		"drained, is\n"
-		"busy, or has conversations where unpack would put them. Others see sallyport(1).\n",
+	.help = "list shows the owners that have tokens or a record here, and their host in the placement table of the nginx in front. "
+		"place writes an owner's line of that table, or without HOST removes it. "
+		"pack writes a drained owner (tokens, snippets, conversations, files, runs with their environments) into one file. "
+		"unpack reads that file on another host, and leave then removes conversations and files from the first host. "
+		"Erased runs stay where they are.",
+	.examples = "h1$ sallyport drain --owner alice && sallyport owners pack alice alice.owner\n"
+		"h2$ sallyport owners unpack alice.owner\n"
+		"front$ sallyport owners place alice h2 && nginx -t && systemctl reload nginx\n"
+		"h1$ sallyport owners leave alice\n",
+	.exits = "0 done\n"
+		"2 the command line or a name is wrong\n"
+		"3 the file is damaged\n"
+		"5 the owner is not drained, is busy, or has conversations where unpack would put them\n",
 	.groups = owners_groups,
 	.size = sizeof(struct owners),
 	.min_args = 1,

@@ -14,21 +14,11 @@ struct prove {
 };
 
 static const struct cli_option prove_options[] = {
-	{.name = "checkpoint",
-	 .type = CLI_STRING,
-	 .offset = offsetof(struct prove, checkpoint),
-	 .value = "FILE",
-	 .help = "prove against this one (" CHECKPOINT_DEFAULT ")"},
-	{.name = "output",
-	 .letter = 'o',
-	 .type = CLI_STRING,
-	 .offset = offsetof(struct prove, output),
-	 .value = "DIR",
-	 .help = "the folder for the proof"},
-	{.name = "tiles",
-	 .type = CLI_STRING,
-	 .offset = offsetof(struct prove, tiles),
-	 .value = "DIR",
+	{.name = "checkpoint", .type = CLI_STRING, .offset = offsetof(struct prove, checkpoint), .value = "FILE",
+	 .help = "prove against this checkpoint [" CHECKPOINT_DEFAULT "]"},
+	{.name = "output", .letter = 'o', .type = CLI_STRING, .offset = offsetof(struct prove, output), .value = "DIR",
+	 .help = "write the proof to this folder"},
+	{.name = "tiles", .type = CLI_STRING, .offset = offsetof(struct prove, tiles), .value = "DIR",
 	 .help = "write the whole log as static files (C2SP tlog-tiles)"},
 	{0},
 };
@@ -94,16 +84,16 @@ static int prove_run(void *options, struct err *err)
 
 const struct cli_command cmd_prove = {
 	.name = "prove",
-	.summary = "Proves one run to others by the audit log",
-	.arguments = "[ID]",
-	.help = "Writes the run's entries, their details with salts, and for each a proof (C2SP tlog-proof) that the\n"
-		"signed checkpoint covers it. Who has these files and the log's public key needs nothing else, and\n"
-		"learns nothing of other runs. docs/audit_check.py checks them without any program of ours.\n\n"
-		"Example:\n"
-		"  sallyport prove 01932c01-77aa --output proof\n\n"
-		"Exit codes: 0; 2 the command line is wrong; 3 no such execution, or no entry names it; 8 no "
-		"checkpoint\n"
-		"covers it yet; 10 no checkpoint; 11 the log is not the one of the checkpoint.\n",
+	.summary = "Prove one execution to others by the audit log",
+	.arguments = "ID --output DIR | --tiles DIR",
+	.help = "Writes the run's entries, their details with salts, and for each a proof (C2SP tlog-proof) that a signed checkpoint covers it. "
+		"These files and the log's public key are enough for others to check the run, without Sallyport (docs/audit_check.py does so); they disclose nothing about other runs.",
+	.examples = "sallyport prove 01932c01-77aa --output proof\n",
+	.exits = "0 done\n"
+		"3 no such execution, or no entry names it\n"
+		"8 no checkpoint covers it yet\n"
+		"10 there is no checkpoint\n"
+		"11 the log is not the one of the checkpoint\n",
 	.groups = prove_groups,
 	.size = sizeof(struct prove),
 	.max_args = 1,

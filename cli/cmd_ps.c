@@ -19,11 +19,8 @@ struct ps {
 };
 
 static const struct cli_option ps_options[] = {
-	{.name = "owner",
-	 .type = CLI_STRING,
-	 .offset = offsetof(struct ps, owner),
-	 .value = "OWNER",
-	 .help = "only this owner's"},
+	{.name = "owner", .type = CLI_STRING, .offset = offsetof(struct ps, owner), .value = "OWNER",
+	 .help = "list only this owner's runs"},
 	{0},
 };
 static const struct cli_group ps_groups[] = {{ps_options, 0}, {0}};
@@ -131,13 +128,13 @@ static int ps_run(void *options, struct err *err)
 
 const struct cli_command cmd_ps = {
 	.name = "ps",
-	.summary = "Lists what is running now",
-	.help = "Oldest first. `waiting`: a task whose run has not begun. `left`: the process that ran it is gone.\n"
-		"--json prints one object a line; times are microseconds, output is bytes so far.\n\n"
-		"Examples:\n"
-		"  sallyport ps --owner ann\n"
-		"  sallyport ps --json | jq -r 'select(.for > 60000000).id' | xargs -n 1 sallyport cancel\n\n"
-		"Exit codes: 0, also when nothing runs; others see sallyport(1).\n",
+	.summary = "List running programs and waiting tasks",
+	.help = "The oldest comes first, with its time, its output so far and the process that runs it. "
+		"The state `waiting` is a task whose run has not begun; `left` is a run whose process is gone, which the next start of the gateway marks as interrupted. "
+		"--json prints one object a line; times are in microseconds.",
+	.examples = "sallyport ps --owner ann\n"
+		"sallyport ps --json | jq -r 'select(.for > 60000000).id' | xargs -n 1 sallyport cancel\n",
+	.exits = "0 done, also when nothing runs\n",
 	.groups = ps_groups,
 	.size = sizeof(struct ps),
 	.run = ps_run,

@@ -16,18 +16,11 @@ struct snippet {
 	int64_t version;
 };
 static const struct cli_option snippet_options[] = {
-	{.name = "owner",
-	 .type = CLI_STRING,
-	 .offset = offsetof(struct snippet, owner),
-	 .value = "OWNER",
-	 .help = "whose; list: default all, remove: default everybody's"},
-	{.name = "version",
-	 .type = CLI_INT,
-	 .offset = offsetof(struct snippet, version),
-	 .min = 1,
-	 .max = INT32_MAX,
+	{.name = "owner", .type = CLI_STRING, .offset = offsetof(struct snippet, owner), .value = "OWNER",
+	 .help = "take this owner's snippets [list: all; remove: the copy for all owners]"},
+	{.name = "version", .type = CLI_INT, .offset = offsetof(struct snippet, version), .min = 1, .max = INT32_MAX,
 	 .value = "N",
-	 .help = "promote: default the newest; remove: default all"},
+	 .help = "take this version [promote: the newest; remove: all]"},
 	{0},
 };
 static const struct cli_group snippet_groups[] = {{snippet_options, 0}, {0}};
@@ -125,13 +118,14 @@ static int snippet_run(void *arg, struct err *err)
 
 const struct cli_command cmd_snippet = {
 	.name = "snippet",
-	.summary = "Programs that models keep by name: lists, promotes and removes them",
+	.summary = "List, promote and remove programs that models keep by name",
 	.arguments = "list | promote NAME --owner OWNER | remove NAME",
-	.help = "list shows the newest version of each. promote copies a version of an owner's to everybody: every\n"
-		"owner finds it in list_snippets, and runs it unless a snippet of their own has its name.\n"
-		"remove takes everybody's away, or with --owner an owner's.\n\n"
-		"Example:\n  sallyport snippet promote summarize --owner alice\n\n"
-		"Exit codes: 0; 2 wrong usage; 3 there is no such snippet; others see sallyport(1).\n",
+	.help = "list shows the newest version of each snippet. "
+		"promote copies a snippet of one owner for all owners: they find it with list_snippets, and it runs unless they have a snippet of the same name. "
+		"remove removes the copy for all owners, or with --owner a snippet of that owner.",
+	.examples = "sallyport snippet promote summarize --owner alice\n",
+	.exits = "0 done\n"
+		"3 no such snippet\n",
 	.groups = snippet_groups,
 	.size = sizeof(struct snippet),
 	.min_args = 1,

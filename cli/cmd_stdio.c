@@ -17,16 +17,11 @@ struct stdio_options {
 	struct bind_strings allow;
 };
 static const struct cli_option stdio_options[] = {
-	{.name = "workspace",
-	 .type = CLI_STRING,
-	 .offset = offsetof(struct stdio_options, workspace),
-	 .value = "DIR",
-	 .help = "programs see the files of this folder, and change them there"},
-	{.name = "workspace-allow",
-	 .type = CLI_STRINGS,
-	 .offset = offsetof(struct stdio_options, allow),
+	{.name = "workspace", .type = CLI_STRING, .offset = offsetof(struct stdio_options, workspace), .value = "DIR",
+	 .help = "let programs see and change the files of this folder"},
+	{.name = "workspace-allow", .type = CLI_STRINGS, .offset = offsetof(struct stdio_options, allow),
 	 .value = "PATTERN",
-	 .help = "let programs write names like these, which are held otherwise (Makefile, .vscode/)"},
+	 .help = "let programs write names that are held otherwise (Makefile, .vscode/); repeatable"},
 	{0},
 };
 static const struct cli_group stdio_groups[] = {{stdio_options, 0}, {0}};
@@ -60,23 +55,15 @@ static int stdio_run(void *arg, struct err *err)
 
 const struct cli_command cmd_stdio = {
 	.name = "stdio",
-	.summary = "Serves MCP over standard input and output, for desktop clients",
-	.help = "One JSON-RPC message a line. The account that starts it is its one owner, \"local\"; no token is "
-		"needed. Without a\n"
-		"configuration the record is in $XDG_DATA_HOME/sallyport (~/.local/share/sallyport), and the jailer is "
-		"a private one.\n\n"
-		"With --workspace the files of that folder are those of its one conversation: they are read before "
-		"each call, and\n"
-		"what a program changes is changed there. .git and what .sallyportignore names are left alone. What "
-		"others write\n"
-		"there meanwhile stays; the program's version is then put next to it as NAME.sallyport. So is a change "
-		"of a name\n"
-		"that programs of this machine run or obey: .vscode/, .envrc, .github/workflows/, AGENTS.md, a new "
-		"Makefile, and so on.\n\n"
-		"Example, in a client's configuration:\n"
-		"  {\"mcpServers\": {\"sallyport\": {\"command\": \"sallyport\", \"args\": [\"stdio\", "
-		"\"--workspace\", \"/home/me/project\"]}}}\n\n"
-		"Exit codes: 0 when standard input ended or a signal came; others see sallyport(1).\n",
+	.summary = "Serve MCP over standard input and output, for desktop clients",
+	.help = "Reads and writes one JSON-RPC message a line. "
+		"The account that starts it is the only owner, `local`, and needs no token. "
+		"Without a configuration the record is in $XDG_DATA_HOME/sallyport (~/.local/share/sallyport), and the jailer is a private one.\n\n"
+		"With --workspace the files of that folder are those of the only conversation: they are read before each call, and changes by programs are written back. "
+		".git and the names in .sallyportignore are neither read nor written. "
+		"A change is put next to the file, as NAME.sallyport, if others changed the file meanwhile, or if programs of this machine run or obey the file: .vscode/, .envrc, .github/workflows/, AGENTS.md, a new Makefile, and so on.",
+	.examples = "{\"mcpServers\": {\"sallyport\": {\"command\": \"sallyport\", \"args\": [\"stdio\", \"--workspace\", \"/home/me/project\"]}}}\n",
+	.exits = "0 standard input ended, or a signal came\n",
 	.groups = stdio_groups,
 	.size = sizeof(struct stdio_options),
 	.run = stdio_run,

@@ -15,8 +15,9 @@ struct tag {
 	bool all, remove;
 };
 static const struct cli_option tag_options[] = {
-	{.name = "all", .type = CLI_FLAG, .offset = offsetof(struct tag, all), .help = "every run that is recorded"},
-	{.name = "remove", .type = CLI_FLAG, .offset = offsetof(struct tag, remove), .help = "take the tag away"},
+	{.name = "all", .type = CLI_FLAG, .offset = offsetof(struct tag, all), .help = "select all recorded runs"},
+	{.name = "remove", .type = CLI_FLAG, .offset = offsetof(struct tag, remove),
+	 .help = "remove the tag from the runs"},
 	{0},
 };
 static const struct cli_group tag_groups[] = {
@@ -152,15 +153,17 @@ static int tag_run(void *arg, struct err *err)
 
 const struct cli_command cmd_tag = {
 	.name = "tag",
-	.summary = "Gives recorded runs a name, for log, replay and export --tag",
+	.summary = "Tag executions, for --tag of log, replay and export",
 	.arguments = "[TAG [ID]…]",
-	.help = "Without a tag lists all tags. A run can have several. Tags are the operator's, and no part of the\n"
-		"record. Bundles of export carry them, and import adds those that a run lacks.\n\n"
-		"Examples:\n"
-		"  sallyport tag nightly --language python --since 1d\n"
-		"  sallyport replay --tag nightly\n"
-		"  sallyport tag --remove nightly 019bf2\n\n"
-		"Exit codes: 0; 2 wrong usage; 3 no such execution; others see sallyport(1).\n",
+	.help = "Without TAG, lists all tags with the number of their runs. "
+		"The executions are given by id, by filters or with --all. "
+		"A tag is 1 to 64 letters, digits and characters of ._:/-; a run can have several. "
+		"Tags belong to the operator and are not part of the record.",
+	.examples = "sallyport tag nightly --language python --since 1d\n"
+		"sallyport replay --tag nightly\n"
+		"sallyport tag --remove nightly 019bf2\n",
+	.exits = "0 done\n"
+		"3 no such execution\n",
 	.groups = tag_groups,
 	.size = sizeof(struct tag),
 	.max_args = SIZE_MAX,

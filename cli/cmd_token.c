@@ -22,38 +22,18 @@ struct token {
 };
 
 static const struct cli_option token_options[] = {
-	{.name = "owner",
-	 .type = CLI_STRING,
-	 .offset = offsetof(struct token, owner),
-	 .value = "OWNER",
-	 .help = "add: whose it is: letters a-z, digits and -; tokens of one owner share its conversations"},
-	{.name = "name",
-	 .type = CLI_STRING,
-	 .offset = offsetof(struct token, name),
-	 .value = "NAME",
-	 .help = "add: what you call it"},
-	{.name = "scope",
-	 .type = CLI_STRING,
-	 .offset = offsetof(struct token, scope),
-	 .value = "SCOPES",
-	 .help = "add: what it may do: run (programs), files (upload, read), network (of programs), admin (all); "
-		 "default run,files"},
-	{.name = "expires",
-	 .type = CLI_STRING,
-	 .offset = offsetof(struct token, expires),
-	 .value = "TIME",
-	 .help = "add: when it ends: 12h, 90d or 4w from now, or a time such as 2027-03-01; default never"},
-	{.name = "results",
-	 .type = CLI_STRING,
-	 .offset = offsetof(struct token, results),
-	 .value = "FORM",
-	 .help = "add: where results carry their details: content, structured or both; default as tools.results"},
-	{.name = "servers",
-	 .type = CLI_STRING,
-	 .offset = offsetof(struct token, servers),
-	 .value = "LIST",
-	 .help = "add: upstream servers that its programs may use: 'github', 'files.read_*', 'ask:mail.send', "
-		 "'deny:files.write_*' with commas between, or '*'; default none"},
+	{.name = "owner", .type = CLI_STRING, .offset = offsetof(struct token, owner), .value = "OWNER",
+	 .help = "add: set the owner (letters a-z, digits and -); the tokens of one owner share conversations and files"},
+	{.name = "name", .type = CLI_STRING, .offset = offsetof(struct token, name), .value = "NAME",
+	 .help = "add: give the token a name, at most 63 bytes"},
+	{.name = "scope", .type = CLI_STRING, .offset = offsetof(struct token, scope), .value = "SCOPES",
+	 .help = "add: allow these, with commas between: run (run programs), files (upload files, read resources), network (programs with network), admin (everything) [run,files]"},
+	{.name = "expires", .type = CLI_STRING, .offset = offsetof(struct token, expires), .value = "TIME",
+	 .help = "add: let the token expire: 12h, 90d or 4w from now, or a time such as 2027-03-01 [never]"},
+	{.name = "results", .type = CLI_STRING, .offset = offsetof(struct token, results), .value = "FORM",
+	 .help = "add: put details of results here: content, structured or both [tools.results]"},
+	{.name = "servers", .type = CLI_STRING, .offset = offsetof(struct token, servers), .value = "LIST",
+	 .help = "add: let its programs use these upstream servers, with commas between: 'github', 'files.read_*', 'ask:mail.send', 'deny:files.write_*', or '*' [none]"},
 	{0},
 };
 static const struct cli_group token_groups[] = {{token_options, 0}, {0}};
@@ -301,17 +281,19 @@ static int token_run(void *arg, struct err *err)
 
 const struct cli_command cmd_token = {
 	.name = "token",
-	.summary = "Adds, lists and revokes the tokens of clients",
-	.arguments = "add|list|revoke [ID]",
-	.help = "add prints the token once; only its hash is stored. revoke takes an id or its unique beginning and "
-		"takes effect immediately.\n\n"
-		"Examples:\n"
-		"  sallyport token add --owner alice --name laptop\n"
-		"  sallyport token add --owner alice --name uploads --scope files\n"
-		"  sallyport token add --owner bob --expires 90d\n"
-		"  sallyport token list\n"
-		"  sallyport token revoke 0193\n\n"
-		"Exit codes: 0; 2 wrong usage or owner; 3 no such token; others see sallyport(1).\n",
+	.summary = "Add, list and revoke the clients' tokens",
+	.arguments = "add --owner OWNER | list | revoke ID",
+	.help = "add prints the token once; only its hash is stored. "
+		"list shows tokens without their text. "
+		"revoke takes a token's id, or the beginning of it if no other id begins so; the token is refused from then on.",
+	.examples = "sallyport token add --owner alice --name laptop\n"
+		"sallyport token add --owner alice --name uploads --scope files\n"
+		"sallyport token add --owner bob --expires 90d\n"
+		"sallyport token list\n"
+		"sallyport token revoke 0193\n",
+	.exits = "0 done\n"
+		"2 the command line or the owner's name is wrong\n"
+		"3 no such token\n",
 	.groups = token_groups,
 	.size = sizeof(struct token),
 	.min_args = 1,

@@ -22,14 +22,9 @@ struct upstream_options {
 };
 
 static const struct cli_option options_table[] = {
-	{.name = "timeout",
-	 .letter = 't',
-	 .type = CLI_SECONDS,
-	 .offset = offsetof(struct upstream_options, timeout_us),
-	 .min = 1000,
-	 .max = 300000000,
-	 .value = "SECONDS",
-	 .help = "call: time for the call; default: as the server's entry says"},
+	{.name = "timeout", .letter = 't', .type = CLI_SECONDS, .offset = offsetof(struct upstream_options, timeout_us),
+	 .min = 1000, .max = 300000000, .value = "SECONDS",
+	 .help = "call: wait so long for the result [as in the server's entry]"},
 	{0},
 };
 static const struct cli_group groups[] = {{options_table, 0}, {0}};
@@ -279,15 +274,17 @@ static int upstream_run(void *arg, struct err *err)
 
 const struct cli_command cmd_upstream = {
 	.name = "upstream",
-	.summary = "Lists, checks and tries out the MCP servers whose tools programs call",
+	.summary = "List, check and call the MCP servers whose tools programs use",
 	.arguments = "list | check | tools SERVER | accept SERVER [TOOL] | call SERVER TOOL [ARGUMENTS]",
+	.help = "list shows the servers of upstream.file and the errors in their entries. "
+		"check connects to each and reads its list of tools. "
+		"tools shows the tools of one server and the rule that applies to each. "
+		"accept takes changed definitions of tools as the known ones. "
+		"call calls a tool, with a JSON object as arguments, and prints the server's result; nothing is recorded.",
+	.examples = "sallyport upstream call files read_text_file '{\"path\": \"/data/notes.txt\"}'\n",
+	.exits = "0 done\n"
+		"1 check: a server is not available; call: the tool failed\n",
 	.groups = groups,
-	.help = "list shows the servers of upstream.file and what is wrong with their entries; check connects to each; "
-		"tools shows\nthe tools of one and what its rules say of each; accept takes changed definitions "
-		"as the known ones;\ncall calls a tool, with a JSON object as arguments.\n\n"
-		"Example:\n  sallyport upstream call files read_text_file '{\"path\": \"/data/notes.txt\"}'\n\n"
-		"Exit codes: 0; 1 when a server is not available (check) or the tool failed (call); others see "
-		"sallyport(1).\n",
 	.size = sizeof(struct upstream_options),
 	.min_args = 1,
 	.max_args = 4,

@@ -1,6 +1,6 @@
 /*
  * grade_tasks.c - `sallyport grade` over tasks as JSON Lines: samples, verdicts, pass@k. Members of the lines:
- * sallyport(1).
+ * sallyport-grade(1).
  *
  * lib/grade does the work (grade_run.h) and calls on_done for each sample, in the order of the list; here each is
  * printed and counted, by verdict and by task. The tallies of the tasks give pass@k at the end, for every k of --k that

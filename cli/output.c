@@ -17,6 +17,7 @@
 #include "lib/base/util.h"
 
 #define CELL_MAX 4096
+#define WRAP_COLUMNS 80
 #define PROGRESS_FROM_US 1000000
 #define PROGRESS_EVERY_US 100000
 #define PROGRESS_CELLS 30
@@ -82,6 +83,31 @@ void cli_print_json(FILE *out, struct json_object *value, bool pretty)
 	(pretty ? json_print_pretty : json_print)(&text, value);
 	fwrite(text.data, 1, text.length, out);
 	fputc('\n', out);
+}
+
+void cli_print_wrapped(FILE *out, const char *text, int used, int indent)
+{
+	for (size_t length; *text; text += length) {
+		int width = 0;
+
+		length = strcspn(text, " \n");
+		for (size_t i = 0; i < length; i++)
+			width += ((unsigned char)text[i] & 0xc0) != 0x80;
+		if (used > indent && used + 1 + width > WRAP_COLUMNS) {
+			fputc('\n', out);
+			used = 0;
+		}
+		if (length) {
+			fprintf(out, "%*s%.*s", used ? 1 : indent, "", (int)length, text);
+			used = (used ? used + 1 : indent) + width;
+		}
+		for (; text[length] == ' ' || text[length] == '\n'; length++) {
+			if (text[length] == '\n') {
+				fputc('\n', out);
+				used = 0;
+			}
+		}
+	}
 }
 
 struct cli_table {
@@ -222,6 +248,57 @@ void cli_table_print(struct cli_table *table, FILE *out)
 	for (size_t i = table->printed * table->n_columns; i < cli_table_rows(table) * table->n_columns; i++)
 		cell_print(table, out, i % table->n_columns, table->cells[i], table->colours[i]);
 	table->printed = cli_table_rows(table);
+}
+
+static void field_cell(struct cli_table *table, const struct cli_field *field, struct json_object *row)
+{
+	const int64_t number = json_object_get_int64(json_get(row, field->member, json_type_int));
+	const char *text = json_get_string(row, field->member);
+	char room[CLI_TEXT_SIZE];
+
+	switch (field->form) {
+	case CLI_AS_TEXT:
+		cli_table_cell(table, text && *text ? text : "-", field->colour);
+		return;
+	case CLI_AS_COUNT:
+		snprintf(room, sizeof(room), "%lld", (long long)number);
+		break;
+	case CLI_AS_BYTES:
+		cli_text_bytes(number, room);
+		break;
+	case CLI_AS_DURATION:
+		cli_text_duration(number, room);
+		break;
+	case CLI_AS_TIME:
+		cli_text_time(number, room);
+		break;
+	}
+	cli_table_cell(table, room, field->colour == CLI_RED && number <= 0 ? CLI_PLAIN : field->colour);
+}
+
+void cli_print_rows(struct json_object *rows, const struct cli_field *fields, size_t n_fields, bool json)
+{
+	struct cli_column columns[CLI_FIELDS_MAX] = {0};
+
+	for (size_t i = 0; i < n_fields; i++) {
+		const enum cli_form form = fields[i].form;
+
+		columns[i].title = fields[i].title;
+		columns[i].right = form == CLI_AS_COUNT || form == CLI_AS_BYTES || form == CLI_AS_DURATION;
+		columns[i].max = fields[i].max;
+	}
+	auto_table struct cli_table *table = cli_table_new(columns, n_fields);
+
+	for (size_t i = 0; i < json_object_array_length(rows); i++) {
+		struct json_object *row = json_object_array_get_idx(rows, i);
+
+		if (json)
+			cli_print_json(stdout, row, false);
+		for (size_t k = 0; !json && k < n_fields; k++)
+			field_cell(table, &fields[k], row);
+	}
+	if (!json)
+		cli_table_print(table, stdout);
 }
 
 void cli_progress_start(struct cli_progress *progress, const char *label, int64_t total)
