@@ -36,7 +36,7 @@
 
 #include <stdbool.h>
 
-#include "jail/loop.h"
+#include "jail/base/loop.h"
 #include "relay.h"
 #include "relay_hello.h"
 #include "relay_http.h"

@@ -21,7 +21,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "identity.h"
+#include "jail/base/identity.h"
 #include "lib/base/config.h"
 #include "lib/base/err.h"
 

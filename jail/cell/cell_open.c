@@ -20,9 +20,9 @@
 #include <unistd.h>
 
 #include "cell_internal.h"
+#include "jail/base/sys.h"
 #include "lib/base/log.h"
 #include "lib/base/util.h"
-#include "sys.h"
 
 #define SLOTS_PER_JAIL 4 /* dying jails keep their id for a moment */
 #define CODE_INODES    4096
