@@ -18,7 +18,6 @@
 #include "jail/base/identity.h"
 #include "jail/base/loop.h"
 #include "jail/cgroup/cgroup.h"
-#include "jail/client/census.h"
 #include "jail/client/jail.h"
 #include "jail/client/wire.h"
 #include "jail/init/init.h"
