@@ -23,7 +23,7 @@ AUDIT_SRC   := $(wildcard lib/audit/*.c)
 JOB_SRC     := $(wildcard lib/job/*.c)
 GRADE_SRC   := $(wildcard lib/grade/*.c)
 CLIENT_SRC  := $(wildcard jail/client/*.c)
-JAILER_SRC  := $(filter-out jail/jailer.c,$(wildcard jail/*.c jail/init/*.c jail/relay/*.c))
+JAILER_SRC  := $(filter-out jail/jailer.c,$(wildcard jail/*.c $(addprefix jail/,$(addsuffix /*.c,base cgroup root init relay cell))))
 UPSTREAM_SRC := $(wildcard lib/upstream/*.c)
 BRIDGE_SRC  := $(wildcard lib/bridge/*.c)
 GATEWAY_MAIN := cgi/main.c cgi/wipe.c
@@ -99,10 +99,10 @@ $(B)/exam/%.inc: jail/guest/exam/%
 $(call obj,lib/grade/grade_exam.c): $(EXAM)
 
 # What programs that call tools find in their jails: modules (lib/bridge/bridge_files.c has them), and the program mcp (the jailer has
-# it: jail/root_mount.c), which is static and without sanitizers, as the probes are.
+# it: jail/root/root_mount.c), which is static and without sanitizers, as the probes are.
 $(call obj,lib/bridge/bridge_files.c): $(wildcard jail/guest/tools/*.*)
-$(call obj,jail/root_mount.c): $(B)/bridge/mcp
-$(call obj,jail/root_mount.c): ALL_CFLAGS += -DHELPER_PROGRAM='"$(B)/bridge/mcp"'
+$(call obj,jail/root/root_mount.c): $(B)/bridge/mcp
+$(call obj,jail/root/root_mount.c): ALL_CFLAGS += -DHELPER_PROGRAM='"$(B)/bridge/mcp"'
 ifeq ($(SAN),)
 $(B)/bridge/mcp: $(call obj,jail/guest/tools/mcp.c lib/bridge/bridge_frame.c lib/upstream/upstream_raw.c) $(B)/libbase.a
 	@mkdir -p $(@D)
@@ -112,13 +112,13 @@ $(B)/bridge/mcp: FORCE
 	@$(MAKE) --no-print-directory SAN= build/bridge/mcp && mkdir -p $(@D) && cp -u build/bridge/mcp $@
 endif
 
-# What deterministic runs preload; jail/shim.c holds it. Without sanitizers, as it is not our process that loads it.
-$(call obj,jail/shim.c): $(B)/shim.so
-$(call obj,jail/shim.c): ALL_CFLAGS += -DSHIM_LIBRARY='"$(B)/shim.so"'
+# What deterministic runs preload; jail/cell/shim.c holds it. Without sanitizers, as it is not our process that loads it.
+$(call obj,jail/cell/shim.c): $(B)/shim.so
+$(call obj,jail/cell/shim.c): ALL_CFLAGS += -DSHIM_LIBRARY='"$(B)/shim.so"'
 $(B)/shim.so: $(wildcard jail/guest/shim/*.[ch])
 	@mkdir -p $(@D)
 	$(call quiet,LD,$@)$(CC) -std=gnu17 -D_GNU_SOURCE -O2 $(WARN) -fPIC -shared -fvisibility=hidden -Wl,-z,relro,-z,now -s -o $@ $(filter %.c,$^)
-$(call obj,jail/guest_file.c): $(wildcard jail/guest/*.*)
+$(call obj,jail/cell/guest_file.c): $(wildcard jail/guest/*.*)
 $(call obj,cgi/api/api.c): cgi/api/openapi.json
 $(call obj,cgi/admin/admin_assets.c): $(wildcard cgi/admin/assets/*)
 

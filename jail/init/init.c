@@ -27,8 +27,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "jail/base/sys.h"
 #include "jail/client/wire_fd.h"
-#include "jail/sys.h"
 #include "landlock.h"
 #include "lib/base/util.h"
 

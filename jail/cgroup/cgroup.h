@@ -21,7 +21,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "identity.h"
+#include "jail/base/identity.h"
 #include "lib/base/config.h"
 #include "lib/base/err.h"
 
@@ -32,11 +32,12 @@
 struct cgroup;
 struct cgroup_group;
 
+/* All of one type: cgroup_limit compares the structs as bytes, so a new limit needs no line there. */
 struct cgroup_limits {
 	int64_t memory_bytes;
 	int64_t pids;
 	int64_t cpu_percent; /* -1: none */
-	bool background;     /* its programs give way to those of all other groups; for good */
+	int64_t background;  /* 1: its programs give way to those of all other groups; for good */
 };
 struct cgroup_usage {
 	int64_t cpu_user_us, cpu_system_us;
@@ -60,6 +61,7 @@ bool cgroup_prepared(const struct cgroup *cgroup); /* nothing is left for cgroup
 /* For idle moments: makes groups ahead, removes the busy ones. True: nothing is left to do. */
 bool cgroup_prepare(struct cgroup *cgroup);
 
+/* Sets the limits of a group, unless it has exactly these. */
 int cgroup_limit(struct cgroup_group *group, const struct cgroup_limits *limits, struct err *err);
 /* Descriptors to which a process writes "0" to move itself into the group: the caller's. It does so itself because the
  * kernel may keep it waiting for 10 ms (an RCU grace period under cgroup_threadgroup_rwsem), and the jailer has others

@@ -154,7 +154,7 @@ struct cell {
 	struct net_jail *net;     /* with network */
 	struct cgroup_usage base; /* at the end of the last phase */
 	int64_t init_cpu_us;
-	bool limited_for_run, parked; /* the group has the run's limits; it was made ahead, and nothing ran in it */
+	bool parked; /* it was made ahead, and nothing ran in it */
 	int data_root, code_root;
 	int64_t opened_us, ready_us;
 	struct cell_fault broken;

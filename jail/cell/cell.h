@@ -14,19 +14,18 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "cgroup.h"
 #include "data.h"
-#include "identity.h"
-#include "jail/client/census.h"
+#include "jail/base/identity.h"
+#include "jail/base/loop.h"
+#include "jail/cgroup/cgroup.h"
 #include "jail/client/jail.h"
 #include "jail/client/wire.h"
 #include "jail/init/init.h"
 #include "jail/init/seccomp.h"
+#include "jail/relay/net.h"
+#include "jail/root/layers.h"
 #include "lib/base/config.h"
 #include "lib/base/err.h"
-#include "layers.h"
-#include "loop.h"
-#include "net.h"
 #include "output.h"
 #include "runner.h"
 

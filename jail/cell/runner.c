@@ -15,9 +15,9 @@
 #include <unistd.h>
 
 #include "guest_file.h"
+#include "jail/root/root_mount.h"
+#include "jail/root/rootfs.h"
 #include "lib/base/util.h"
-#include "root_mount.h"
-#include "rootfs.h"
 
 #define INTERPRETER "{interpreter}"
 #define MEMORY      "{memory_mb}"

@@ -1,5 +1,6 @@
 /*
- * cgroup_internal.h - what cgroup.c shares with the two kinds of hierarchy, cgroup_v1.c and cgroup_v2.c.
+ * cgroup_internal.h - what cgroup.c shares with the two kinds of hierarchy (cgroup_v1.c, cgroup_v2.c), the freezer
+ * (cgroup_freezer.c), the limits of disks (cgroup_disks.c) and what all of them build on (cgroup_files.c).
  *
  * A tree is one mounted hierarchy: v1 has one for each controller (or pair of them), v2 has one for all. A group has
  * one directory in every tree, under the same name.
@@ -36,6 +37,7 @@ struct cgroup_group {
 	int freezer;                         /* the part that can be frozen; -1 */
 	char freezer_name[24];               /* its directory: what runs in it can read that */
 	int peak;                            /* v2: memory.peak, once it was reset; -1 */
+	struct cgroup_limits limits;         /* that it has; all 0: unknown */
 	bool used;                           /* the peak was reset before */
 	int64_t memory_before, pids_before; /* peaks that were reached before the reset and could not be forgotten */
 };
@@ -43,8 +45,8 @@ struct cgroup_group {
 struct cgroup {
 	const struct cgroup_kind *kind; /* NULL: none */
 	int trees[CGROUP_TREES + 1];    /* the instance's directory in each; one more while the freezer is claimed */
-	int parents[CGROUP_TREES +
-		    1]; /* and what it is in: removing it works where that is ours, too (a delegated cgroup) */
+	/* and what it is in: removing it works where that is ours, too (a delegated cgroup) */
+	int parents[CGROUP_TREES + 1];
 	char instance[16];
 	size_t n_trees;
 	size_t of[CGROUP_CONTROLLERS]; /* index of the controller's tree */
@@ -65,11 +67,13 @@ void cgroup_freezer_close(struct cgroup *cgroup);
 int cgroup_freezer_remove(struct cgroup_group *group);
 #define CGROUP_FREEZER "runs" /* its name below a v2 group */
 
-/* Small files of a directory. read: NUL-terminated text, 0 or -1 with errno; number: -1 where there is none. */
+/* cgroup_files.c: small files of a directory. text: NUL-terminated, 0 or -1 with errno; number: -1 where there is none;
+ * lists: is the word one of those in the file? */
 int cgroup_write(int dir, const char *file, const char *text);
 int cgroup_write_number(int dir, const char *file, int64_t value);
 int cgroup_text(int dir, const char *file, char ret[CGROUP_VALUE]);
 int64_t cgroup_number(int dir, const char *file);
+bool cgroup_lists(int dir, const char *file, const char *word);
 /* Leaves the processors to other groups: weight `least` in `file`, and idle where the kernel can. */
 int cgroup_give_way(int dir, const char *file, int64_t least, struct err *err);
 /* "key value" lines: the value of a key, 0 where it is absent. */

@@ -24,42 +24,25 @@
 #define MOUNTS_MAX (4 * 1024 * 1024)
 #define MEGABYTE   1000000
 
-static bool has_io(int dir, const char *file)
-{
-	char text[CGROUP_VALUE], padded[CGROUP_VALUE + 2];
-
-	if (cgroup_text(dir, file, text))
-		return false;
-	text[strcspn(text, "\n")] = '\0';
-	snprintf(padded, sizeof(padded), " %s ", text);
-	return strstr(padded, " io ");
-}
-
 bool cgroup_disks_enable(int dir)
 {
-	return has_io(dir, "cgroup.subtree_control") ||
-	       (has_io(dir, "cgroup.controllers") && cgroup_write(dir, "cgroup.subtree_control", "+io") == 0);
+	return cgroup_lists(dir, "cgroup.subtree_control", "io") ||
+	       (cgroup_lists(dir, "cgroup.controllers", "io") &&
+		cgroup_write(dir, "cgroup.subtree_control", "+io") == 0);
 }
 
-/* That a partition is of. */
-static dev_t whole_disk(dev_t device)
+/* A disk, or the one that a partition is of. */
+static void add(struct cgroup *cgroup, dev_t disk)
 {
-	auto_free char *folder = xasprintf("/sys/dev/block/%u:%u", major(device), minor(device));
+	auto_free char *folder = xasprintf("/sys/dev/block/%u:%u", major(disk), minor(disk));
 	auto_free char *partition = xasprintf("%s/partition", folder), *path = xasprintf("%s/../dev", folder);
 	auto_free char *text = NULL;
 	size_t length;
 	unsigned high, low;
 
-	if (access(partition, F_OK) || read_file_at(AT_FDCWD, path, 64, &text, &length, NULL) < 0 ||
-	    sscanf(text, "%u:%u", &high, &low) != 2)
-		return device;
-	return makedev(high, low);
-}
-
-static void add(struct cgroup *cgroup, dev_t device)
-{
-	const dev_t disk = whole_disk(device);
-
+	if (access(partition, F_OK) == 0 && read_file_at(AT_FDCWD, path, 64, &text, &length, NULL) == 0 &&
+	    sscanf(text, "%u:%u", &high, &low) == 2)
+		disk = makedev(high, low);
 	for (size_t i = 0; i < cgroup->n_disks; i++)
 		if (cgroup->disks[i] == disk)
 			return;
@@ -94,7 +77,7 @@ void cgroup_disks_open(struct cgroup *cgroup, const struct config *config, bool 
 	if (!config->jailer.disk_read_mb)
 		return;
 	if (!enabled) {
-		log_event(LOG_INFO, "reading from disks is not limited: the io controller is not ours", NULL);
+		log_event(LOG_INFO, "reading from disks is not limited: the io controller is not delegated", NULL);
 		return;
 	}
 	if (read_file_at(AT_FDCWD, "/proc/self/mountinfo", MOUNTS_MAX, &text, &length, NULL) < 0)

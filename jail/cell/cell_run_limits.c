@@ -27,9 +27,6 @@ int cell_run_limit_group(struct cell *cell, enum cell_phase phase)
 		.background = cell->background,
 	};
 
-	if (cell->limited_for_run && !compile)
-		return 0;
-	cell->limited_for_run = !compile;
 	return cgroup_limit(cell->group, &group, NULL);
 }
 

@@ -10,8 +10,8 @@
 
 #define PERIOD_US       100000            /* of the CPU share, the kernel's default */
 #define WEIGHT_LEAST    2                 /* of cpu.shares */
-#define TCP_BUFFERS_MAX                                                                                                \
-	INT64_C(16777216) /* v1 counts what waits in TCP sockets apart from memory, and not at all without a limit */
+/* v1 counts what waits in TCP sockets apart from memory, and not at all without a limit. */
+#define TCP_BUFFERS_MAX INT64_C(16777216)
 
 static const char *const controllers[] = {"memory", "pids", "cpu", "cpuacct"};
 
@@ -20,41 +20,31 @@ static int dir_of(const struct cgroup_group *group, enum cgroup_controller contr
 	return group->dirs[group->cgroup->of[controller]];
 }
 
-/* Where to make our directory: root takes the top of the hierarchy (limits of the account that started it, a shell's
- * session say, are not the guests'); a user takes its own cgroup, if that was delegated. */
-static int open_place(const char *controller, const struct identity *identity, int *ret, struct err *err)
-{
-	char mount[512], own[512] = "";
-
-	if (cgroup_find_mount(controller, mount, sizeof(mount)))
-		return err_set(err, ERR_UNAVAILABLE, "no %s controller is mounted", controller);
-	if (identity->mode != IDENTITY_ROOT && cgroup_own_path(controller, own, sizeof(own)))
-		return err_set(err, ERR_UNAVAILABLE, "this process has no %s cgroup", controller);
-	auto_free char *path = xasprintf("%s/%s", mount, own);
-	*ret = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	return *ret < 0 ? err_errno(err, "opening %s", path) : 0;
-}
-
+/* Root makes our directory at the top of each hierarchy: limits of the account that started the jailer (of a shell's
+ * session, say) are not the guests'. A user makes it in its own cgroup, if that was delegated. */
 static int v1_open(struct cgroup *cgroup, const struct config *config, const struct identity *identity, struct err *err)
 {
 	struct stat seen[CGROUP_TREES] = {{0}};
 
 	for (size_t c = 0; c < ARRAY_SIZE(controllers); c++) {
-		auto_close int place = -1;
+		char mount[512], own[512] = "";
 		struct stat st;
-		int result = open_place(controllers[c], identity, &place, err);
 
-		if (result < 0)
-			return result;
-		if (fstat(place, &st))
-			return err_errno(err, "looking at the %s hierarchy", controllers[c]);
+		if (cgroup_find_mount(controllers[c], mount, sizeof(mount)))
+			return err_set(err, ERR_UNAVAILABLE, "no %s controller is mounted", controllers[c]);
+		if (identity->mode != IDENTITY_ROOT && cgroup_own_path(controllers[c], own, sizeof(own)))
+			return err_set(err, ERR_UNAVAILABLE, "this process has no %s cgroup", controllers[c]);
+		auto_free char *path = xasprintf("%s/%s", mount, own);
+		auto_close int place = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		if (place < 0 || fstat(place, &st))
+			return err_errno(err, "opening %s", path);
 		size_t tree = 0; /* "cpu,cpuacct" is one hierarchy */
 		while (tree < cgroup->n_trees && (seen[tree].st_dev != st.st_dev || seen[tree].st_ino != st.st_ino))
 			tree++;
 		cgroup->of[c] = tree;
 		if (tree < cgroup->n_trees)
 			continue;
-		result = cgroup_claim(cgroup, place, config, identity, err);
+		int result = cgroup_claim(cgroup, place, config, identity, err);
 		if (result < 0)
 			return result;
 		seen[tree] = st;

@@ -14,9 +14,9 @@
  */
 #pragma once
 
-#include "identity.h"
-#include "jail/relay/egress.h"
-#include "loop.h"
+#include "egress.h"
+#include "jail/base/identity.h"
+#include "jail/base/loop.h"
 
 #define NET_REFUSED "network: not allowed on this server: network.allow in its configuration is empty"
 

@@ -33,13 +33,7 @@
 
 static bool has_controllers(int dir, const char *file)
 {
-	char text[CGROUP_VALUE], padded[CGROUP_VALUE + 2];
-
-	if (cgroup_text(dir, file, text))
-		return false;
-	text[strcspn(text, "\n")] = '\0';
-	snprintf(padded, sizeof(padded), " %s ", text);
-	return strstr(padded, " memory ") && strstr(padded, " pids ") && strstr(padded, " cpu ");
+	return cgroup_lists(dir, file, "memory") && cgroup_lists(dir, file, "pids") && cgroup_lists(dir, file, "cpu");
 }
 
 static int enable(int dir, const char *what, struct err *err)
@@ -51,7 +45,7 @@ static int enable(int dir, const char *what, struct err *err)
 	return 0;
 }
 
-/* Has it the controllers, and may we make cgroups in it and move processes into them? */
+/* Does the cgroup have the controllers, and may we make cgroups in it and move processes into them? */
 static bool given(int dir)
 {
 	static const char *const files[] = {".", "cgroup.procs", "cgroup.subtree_control"};
@@ -60,14 +54,6 @@ static bool given(int dir)
 		if (faccessat(dir, files[i], W_OK, AT_EACCESS))
 			return false;
 	return has_controllers(dir, "cgroup.controllers");
-}
-
-static bool alone(int dir)
-{
-	char text[CGROUP_VALUE], own[32];
-
-	snprintf(own, sizeof(own), "%d\n", getpid());
-	return cgroup_text(dir, "cgroup.procs", text) == 0 && streq(text, own);
 }
 
 /* Moves all processes of a cgroup to a leaf of it. Those that the kernel keeps (its own threads in the true root,
@@ -92,30 +78,6 @@ static int make_empty(int dir, const char *path, struct err *err)
 		}
 	}
 	return err_set(err, ERR_BUSY, "processes keep appearing in %s", path);
-}
-
-/* Moves the jailer below the place, where it claims its instance, and only then switches controllers on from the top
- * down. */
-static int settle(struct cgroup *cgroup, int place, const struct config *config, const struct identity *identity,
-		  struct err *err)
-{
-	int result = cgroup_claim(cgroup, place, config, identity, err);
-
-	if (result < 0)
-		return result;
-	auto_close int leaf = cgroup_make_dir(cgroup->trees[0], LEAF, identity->host_uid, identity->host_gid);
-	if (leaf < 0 || cgroup_write_number(leaf, "cgroup.procs", getpid()))
-		return err_errno(err, "moving the jailer into its cgroup");
-	result = enable(place, "the cgroup that was given to it", err);
-	if (result == 0)
-		result = enable(cgroup->parents[0], config->jailer.cgroup, err);
-	if (result == 0)
-		result = enable(cgroup->trees[0], "the jailer's instance", err);
-	if (result == 0)
-		cgroup_disks_open(cgroup, config,
-				  cgroup_disks_enable(place) && cgroup_disks_enable(cgroup->parents[0]) &&
-					  cgroup_disks_enable(cgroup->trees[0]));
-	return result;
 }
 
 static int open_dir(const char *path)
@@ -159,13 +121,14 @@ static int find_roots_place(const char *mount, int *ret, struct err *err)
 /* Finds the place: see the top of the file. */
 static int find_place(const char *mount, const struct identity *identity, int *ret, struct err *err)
 {
-	char own[512];
+	char own[512], processes[CGROUP_VALUE], our_pid[32];
 
 	if (cgroup_own_path("", own, sizeof(own)) || strstr(own, ".."))
 		return err_set(err, ERR_UNAVAILABLE, "this process has no v2 cgroup below %s", mount);
 	auto_free char *path = xasprintf("%s/%s", mount, own);
 	auto_close int dir = open_dir(path);
-	if (dir >= 0 && given(dir) && alone(dir)) {
+	snprintf(our_pid, sizeof(our_pid), "%d\n", getpid());
+	if (dir >= 0 && given(dir) && cgroup_text(dir, "cgroup.procs", processes) == 0 && streq(processes, our_pid)) {
 		*ret = steal_fd(&dir);
 		return 0;
 	}
@@ -182,7 +145,24 @@ static int v2_open(struct cgroup *cgroup, const struct config *config, const str
 	if (cgroup_find_mount("", mount, sizeof(mount)))
 		return err_set(err, ERR_UNAVAILABLE, "it is not mounted");
 	int result = find_place(mount, identity, &place, err);
-	return result < 0 ? result : settle(cgroup, place, config, identity, err);
+	if (result == 0)
+		result = cgroup_claim(cgroup, place, config, identity, err);
+	if (result < 0)
+		return result;
+	/* Only when the jailer is out of the way can controllers be switched on, from the top down. */
+	auto_close int leaf = cgroup_make_dir(cgroup->trees[0], LEAF, identity->host_uid, identity->host_gid);
+	if (leaf < 0 || cgroup_write_number(leaf, "cgroup.procs", getpid()))
+		return err_errno(err, "moving the jailer into its cgroup");
+	result = enable(place, "the cgroup that was given to it", err);
+	if (result == 0)
+		result = enable(cgroup->parents[0], config->jailer.cgroup, err);
+	if (result == 0)
+		result = enable(cgroup->trees[0], "the jailer's instance", err);
+	if (result == 0)
+		cgroup_disks_open(cgroup, config,
+				  cgroup_disks_enable(place) && cgroup_disks_enable(cgroup->parents[0]) &&
+					  cgroup_disks_enable(cgroup->trees[0]));
+	return result;
 }
 
 static int v2_limit(struct cgroup_group *group, const struct cgroup_limits *limits, struct err *err)
@@ -216,17 +196,6 @@ static bool v2_reset_peak(struct cgroup_group *group)
 	return group->peak >= 0 && write(group->peak, any, sizeof(any) - 1) > 0;
 }
 
-static int64_t memory_peak(const struct cgroup_group *group)
-{
-	char text[32];
-	ssize_t n = group->peak < 0 ? -1 : pread(group->peak, text, sizeof(text) - 1, 0);
-
-	if (n <= 0)
-		return cgroup_number(group->dirs[0], "memory.peak"); /* Linux 5.19 and later */
-	text[n] = '\0';
-	return strtoll(text, NULL, 10);
-}
-
 static int64_t v2_cpu_us(struct cgroup_group *group)
 {
 	char text[CGROUP_VALUE];
@@ -251,7 +220,11 @@ static int v2_read(struct cgroup_group *group, struct cgroup_usage *ret, struct 
 	if (cgroup_text(dir, "memory.events", text))
 		return err_errno(err, "reading what the jail used");
 	ret->oom_kills = cgroup_keyed(text, "oom_kill");
-	ret->memory_peak_bytes = MAX(memory_peak(group), 0);
+	char peak[32];
+	ssize_t n = group->peak < 0 ? -1 : pread(group->peak, peak, sizeof(peak) - 1, 0);
+	peak[MAX(n, 0)] = '\0';
+	/* Linux 5.19 and later; where it was reset, only its descriptor knows. */
+	ret->memory_peak_bytes = n > 0 ? strtoll(peak, NULL, 10) : MAX(cgroup_number(dir, "memory.peak"), 0);
 	ret->pids_peak = MAX(cgroup_number(dir, "pids.peak"), 0);
 	ret->pids_hits = cgroup_text(dir, "pids.events", text) ? 0 : cgroup_keyed(text, "max");
 	return 0;

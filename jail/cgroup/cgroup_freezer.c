@@ -82,25 +82,19 @@ static int freezer_parent(const struct cgroup_group *group)
 	return group->cgroup->freezer >= 0 ? group->cgroup->freezer : group->dirs[0];
 }
 
-static int name_freezer(struct cgroup_group *group)
-{
-	uint64_t number = 0;
-
-	if (group->cgroup->freezer >= 0 && getrandom(&number, sizeof(number), 0) != (ssize_t)sizeof(number))
-		return -1;
-	snprintf(group->freezer_name, sizeof(group->freezer_name),
-		 number ? CGROUP_FREEZER "-%016" PRIx64 : CGROUP_FREEZER, number);
-	return 0;
-}
-
 int cgroup_freezer_make(struct cgroup_group *group, int *ret_group_fd, int *ret_events, struct err *err)
 {
 	const char *why = cgroup_cannot_freeze(group->cgroup);
+	uint64_t number = 0;
 
 	if (why)
 		return err_set(err, ERR_UNAVAILABLE, "%s", why);
+	if (group->cgroup->freezer >= 0 && getrandom(&number, sizeof(number), 0) != (ssize_t)sizeof(number))
+		return err_errno(err, "making a cgroup to freeze");
+	snprintf(group->freezer_name, sizeof(group->freezer_name),
+		 number ? CGROUP_FREEZER "-%016" PRIx64 : CGROUP_FREEZER, number);
 	/* Not one that is there: a dead instance's processes may still be in it. */
-	if (name_freezer(group) || mkdirat(freezer_parent(group), group->freezer_name, 0755))
+	if (mkdirat(freezer_parent(group), group->freezer_name, 0755))
 		return err_errno(err, "making a cgroup to freeze");
 	group->freezer = openat(freezer_parent(group), group->freezer_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (group->freezer < 0)

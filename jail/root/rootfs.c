@@ -10,8 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "jail/base/sys.h"
 #include "lib/base/util.h"
-#include "sys.h"
 
 #define ACCOUNTS_FIRST 1000 /* of persons, by Debian's custom */
 #define ACCOUNTS_END   65534

@@ -1,14 +1,11 @@
 /*
- * cgroup.c - the part of cgroups that both versions share: finding the hierarchies, making and removing groups. See
- * cgroup.h.
+ * cgroup.c - the part of cgroups that both versions share: making, limiting, reading and removing groups. See cgroup.h.
  *
  * Groups are numbered and never used twice. A group that cannot be removed yet (the kernel is still taking its last
  * process down) waits in `busy` and is tried again whenever the jailer is idle, and after some more at the latest.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -16,136 +13,7 @@
 #include "lib/base/log.h"
 #include "lib/base/util.h"
 
-#define MOUNTS_MAX (4 * 1024 * 1024)
 #define NAME_TRIES 1000 /* groups that a dead instance left busy and that have to be stepped over */
-
-int cgroup_write(int dir, const char *file, const char *text)
-{
-	auto_close int fd = openat(dir, file, O_WRONLY | O_CLOEXEC);
-
-	return fd < 0 || write(fd, text, strlen(text)) < 0 ? -1 : 0;
-}
-
-int cgroup_write_number(int dir, const char *file, int64_t value)
-{
-	char text[32];
-
-	snprintf(text, sizeof(text), "%lld", (long long)value);
-	return cgroup_write(dir, file, text);
-}
-
-int cgroup_text(int dir, const char *file, char ret[CGROUP_VALUE])
-{
-	auto_close int fd = openat(dir, file, O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd < 0 ? -1 : read(fd, ret, CGROUP_VALUE - 1);
-
-	if (n < 0)
-		return -1;
-	ret[n] = '\0';
-	return 0;
-}
-
-int64_t cgroup_number(int dir, const char *file)
-{
-	char text[CGROUP_VALUE];
-	uint64_t value;
-
-	if (cgroup_text(dir, file, text))
-		return -1;
-	text[strcspn(text, "\n")] = '\0';
-	return parse_u64(text, 0, INT64_MAX, &value) ? -1 : (int64_t)value;
-}
-
-int64_t cgroup_keyed(const char *text, const char *key)
-{
-	size_t length = strlen(key);
-
-	for (const char *line = text; line; line = strchr(line, '\n')) {
-		line += *line == '\n';
-		if (strncmp(line, key, length) == 0 && line[length] == ' ')
-			return strtoll(line + length + 1, NULL, 10);
-	}
-	return 0;
-}
-
-/* The field of a space-separated list of options, exactly. */
-static bool has_word(const char *list, const char *word)
-{
-	size_t length = strlen(word);
-
-	for (const char *p = list; (p = strstr(p, word)); p += length)
-		if ((p == list || p[-1] == ',') && (p[length] == ',' || p[length] == '\0' || p[length] == '\n'))
-			return true;
-	return false;
-}
-
-int cgroup_find_mount(const char *controller, char *ret_mount, size_t size)
-{
-	auto_free char *text = NULL;
-	size_t length;
-	char *state;
-
-	if (read_file_at(AT_FDCWD, "/proc/self/mounts", MOUNTS_MAX, &text, &length, NULL) < 0)
-		return -1;
-	for (char *line = strtok_r(text, "\n", &state); line; line = strtok_r(NULL, "\n", &state)) {
-		char where[512], type[32], options[512];
-
-		if (sscanf(line, "%*s %511s %31s %511s", where, type, options) != 3)
-			continue;
-		if (controller[0] ? streq(type, "cgroup") && has_word(options, controller) : streq(type, "cgroup2")) {
-			snprintf(ret_mount, size, "%s", where);
-			return 0;
-		}
-	}
-	return -1;
-}
-
-int cgroup_own_path(const char *controller, char *ret_path, size_t size)
-{
-	auto_free char *text = NULL;
-	size_t length;
-	char *state;
-
-	if (read_file_at(AT_FDCWD, "/proc/self/cgroup", MOUNTS_MAX, &text, &length, NULL) < 0)
-		return -1;
-	for (char *line = strtok_r(text, "\n", &state); line; line = strtok_r(NULL, "\n", &state)) {
-		char *names = strchr(line, ':'), *path = names ? strchr(names + 1, ':') : NULL;
-
-		if (!path)
-			continue;
-		*names++ = '\0';
-		*path++ = '\0';
-		if (controller[0] ? has_word(names, controller) : names[0] == '\0') {
-			snprintf(ret_path, size, "%s", path[0] == '/' ? path + 1 : path);
-			return 0;
-		}
-	}
-	return -1;
-}
-
-static void give_files(int dir, uid_t uid, gid_t gid)
-{
-	static const char *const files[] = {"cgroup.procs", "tasks", "cgroup.threads", "cgroup.subtree_control"};
-
-	for (size_t i = 0; i < ARRAY_SIZE(files); i++)
-		if (fchownat(dir, files[i], uid, gid, 0) && errno != ENOENT)
-			log_event(LOG_WARN, "cgroup file not given away", "file", files[i], NULL);
-}
-
-int cgroup_make_dir(int parent, const char *name, uid_t uid, gid_t gid)
-{
-	if (mkdirat(parent, name, 0755) && errno != EEXIST)
-		return -1;
-	int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd >= 0 && uid != geteuid()) {
-		if (fchown(fd, uid, gid)) {
-			close(fd);
-			return -1;
-		}
-		give_files(fd, uid, gid);
-	}
-	return fd;
-}
 
 static void close_trees(struct cgroup *cgroup)
 {
@@ -185,9 +53,8 @@ int cgroup_open(const struct config *config, const struct identity *identity, st
 	free(cgroup);
 	return err_set(err, ERR_UNAVAILABLE,
 		       "no cgroup to limit memory, processes and CPU time (v2: %s; v1: %s): start the jailer as root, "
-		       "or delegate a cgroup "
-		       "to this "
-		       "user (systemd: Delegate=yes), or accept weaker limits with jailer.weaker_limits",
+		       "or delegate a cgroup to this user (systemd: Delegate=yes), "
+		       "or accept weaker limits with jailer.weaker_limits",
 		       why[0].text, why[1].text);
 }
 
@@ -221,7 +88,7 @@ static void group_free(struct cgroup_group *group)
 	free(group);
 }
 
-/* 0 removed, -1 still busy. */
+/* 0: removed, -1: still busy. */
 static int group_remove(struct cgroup_group *group)
 {
 	int result = cgroup_freezer_remove(group);
@@ -232,7 +99,7 @@ static int group_remove(struct cgroup_group *group)
 	return result;
 }
 
-/* 0, or -1 with errno: EEXIST when the name is somebody's. A group has counted for whom it was made: another one never
+/* 0, or -1 with errno: EEXIST when there is a group of that name. Its counters belong to its own jail: no other jail
  * enters it. */
 static int make_group(struct cgroup_group *group)
 {
@@ -349,21 +216,13 @@ void cgroup_close(struct cgroup *cgroup)
 	free(cgroup);
 }
 
-/* An idle group (Linux 5.15) is preempted at once by what wakes up in another one, one of little weight is not. An idle
- * group's weight cannot be written. */
-int cgroup_give_way(int dir, const char *file, int64_t least, struct err *err)
-{
-	if (cgroup_number(dir, "cpu.idle") == 1)
-		return 0;
-	if (cgroup_write_number(dir, file, least))
-		return err_errno(err, "lowering the weight of the jail");
-	cgroup_write_number(dir, "cpu.idle", 1); /* an older kernel has the weight alone */
-	return 0;
-}
-
 int cgroup_limit(struct cgroup_group *group, const struct cgroup_limits *limits, struct err *err)
 {
-	return group->cgroup->kind ? group->cgroup->kind->limit(group, limits, err) : 0;
+	if (!group->cgroup->kind || memcmp(&group->limits, limits, sizeof(*limits)) == 0)
+		return 0;
+	int result = group->cgroup->kind->limit(group, limits, err);
+	group->limits = result < 0 ? (struct cgroup_limits){.pids = 0} : *limits;
+	return result;
 }
 
 int cgroup_fds(struct cgroup_group *group, int ret[CGROUP_TREES], size_t *ret_n, struct err *err)
@@ -413,6 +272,7 @@ int cgroup_read(struct cgroup_group *group, struct cgroup_usage *ret, struct err
 
 void cgroup_lift_cpu(struct cgroup_group *group)
 {
+	group->limits = (struct cgroup_limits){.pids = 0};
 	if (group->cgroup->kind && group->cgroup->kind->lift_cpu(group))
 		log_event(LOG_WARN, "a jail dies within its CPU share", "why", strerror(errno), NULL);
 }

@@ -55,10 +55,10 @@
 #include <stdbool.h>
 
 #include "jail/init/seccomp.h"
+#include "jail/root/root_mount.h"
 #include "lib/base/bind.h"
 #include "lib/base/err.h"
 #include "lib/base/json.h"
-#include "root_mount.h"
 
 #define RUNNERS_MAX        64
 #define RUNNER_FINGERPRINT 256

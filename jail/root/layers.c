@@ -10,8 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "jail/base/sys.h"
 #include "lib/base/util.h"
-#include "sys.h"
 
 #define FLAGS    (MS_RDONLY | MS_NOSUID | MS_NODEV)
 #define NAMES_US INT64_C(1000000)

@@ -22,10 +22,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "jail/relay/relay.h"
 #include "lib/base/log.h"
 #include "lib/base/utf8.h"
 #include "lib/base/util.h"
+#include "relay.h"
 
 #define BACKLOG      1024
 #define LOOPBACK     1    /* its interface index, in every network namespace */

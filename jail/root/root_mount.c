@@ -20,10 +20,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "jail/base/sys.h"
 #include "jail/client/jail.h"
 #include "lib/base/embed.h"
 #include "lib/base/util.h"
-#include "sys.h"
 
 #ifndef HELPER_PROGRAM /* the Makefile says it */
 #define HELPER_PROGRAM "build/bridge/mcp"

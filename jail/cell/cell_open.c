@@ -20,9 +20,9 @@
 #include <unistd.h>
 
 #include "cell_internal.h"
+#include "jail/base/sys.h"
 #include "lib/base/log.h"
 #include "lib/base/util.h"
-#include "sys.h"
 
 #define SLOTS_PER_JAIL 4 /* dying jails keep their id for a moment */
 #define CODE_INODES    4096
@@ -368,8 +368,6 @@ static struct cell *take_parked(struct cells *cells, const struct jail_limits *l
 	const struct jail_limits made = cell->limits;
 	cell->limits = *limits;
 	cell->parked = true;
-	cell->limited_for_run = made.memory_bytes == limits->memory_bytes && made.pids == limits->pids &&
-				made.cpu_percent == limits->cpu_percent;
 	const struct data_size size = {limits->data_bytes, limits->data_inodes};
 	bool resize = made.data_bytes != size.bytes || made.data_inodes != size.inodes;
 	if (cell_run_limit_group(cell, PHASE_RUN) || (resize && data_resize(cell->data_root, &size)) ||
