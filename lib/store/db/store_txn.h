@@ -202,4 +202,4 @@ int store_txn_count_files(struct store_txn *txn, const char *id, struct err *err
 int store_text_keep(struct store *store, int fd, struct store_text *ret, struct err *err);
 /* A text's blob gets its row; a text that belongs into a blob and is not there is the caller's mistake. */
 int store_txn_text(struct store_txn *txn, const struct store_text *text, const char *what, struct err *err);
-void store_bind_text(struct query *query, const char *column, const struct store_text *text);
+void store_text_bind(struct query *query, const char *column, const struct store_text *text);
