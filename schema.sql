@@ -375,7 +375,7 @@ CREATE TABLE tool_pin (
 ) STRICT, WITHOUT ROWID;
 
 -- Programs that are kept by name (tools save_snippet and run_snippet); each save is a new version, the newest ten are kept. What an operator
--- promotes (sallyport snippet promote) is copied: it is everybody's, with the owner ''.
+-- promotes (sallyport snippet promote) or imports (tools.snippets_dir) is everybody's, with the owner ''.
 CREATE TABLE snippet (
 	owner       TEXT NOT NULL,
 	name        TEXT NOT NULL CHECK (length(name) BETWEEN 1 AND 64),

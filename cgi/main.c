@@ -17,8 +17,10 @@
  * wrong command line.
  */
 #include <getopt.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
+#include <sys/prctl.h>
 
 #include "cgi.h"
 #include "cgi/stdio/stdio_serve.h"
@@ -28,9 +30,9 @@
 #include "lib/base/version.h"
 #include "serve.h"
 #include "server_start.h"
-#include "wipe.h"
 
-#define EXIT_USAGE 2
+#define EXIT_USAGE  2
+#define LARGE_BYTES (256 * 1024)
 
 static const char usage[] =
 	"usage: sallyport-gateway [--config PATH] [--stdio [--workspace DIR [--workspace-allow PATTERN]...]]\n"
@@ -135,7 +137,12 @@ int main(int argc, char **argv)
 	bool cgi = cgi_started();
 	int code = cgi ? -1 : parse_options(argc, argv, &options);
 
-	wipe_begin();
+	/* Freed memory still holds parts of requests (docs/security.md): no core file, and no other process of this
+	 * account may read it. */
+	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+	/* Larger blocks are mappings of their own, which free() returns to the kernel. Unless it is set, glibc raises
+	 * the threshold with each block that is freed. */
+	mallopt(M_MMAP_THRESHOLD, LARGE_BYTES);
 	if (fill_standard_fds())
 		return err_info(ERR_SYSTEM)->exit; /* nobody to tell */
 	signal(SIGXFSZ,

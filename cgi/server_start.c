@@ -13,6 +13,7 @@
 #include "cgi/tool/interpreters.h"
 #include "cgi/tool/prompt_tools.h"
 #include "cgi/tool/resource_capabilities.h"
+#include "cgi/tool/snippets.h"
 #include "cgi/tool/tool_direct.h"
 #include "cgi/tool/tool_park.h"
 #include "cgi/tool/tool_table.h"
@@ -71,6 +72,8 @@ int server_open(struct server *server, const struct config *config, enum store_m
 	result = store_open(config->data_dir, mode, &server->store, err);
 	if (result < 0)
 		return err_wrap(err, "opening the database");
+	if ((result = snippets_import(server->store, config, err)) < 0)
+		return result;
 	job_set_retention(config, server->store);
 	server->tables = (struct server_tables){
 		.tools = tool_table,

@@ -140,7 +140,7 @@ static const struct bind tools_table[] = {
 	PART(tools, sets, BIND_STRINGS, 0, 8, "more sets of tools: isolator, interpreter, bridge, snippets"),
 	PART(tools, bridge_output, BIND_STRING, 1, 16, "form of run_python's text block: compact or toon"),
 	PART(tools, snippets_dir, BIND_STRING, 0, PATH_MAX,
-	     "folder of the programs that execute_code runs by name; empty: none"),
+	     "folder of programs that are imported as snippets at the start; empty: none"),
 	PART(tools, secrets_dir, BIND_STRING, 0, PATH_MAX,
 	     "folder of secret environment variables, OWNER/NAME; empty: none"),
 	PART(tools, upstream, BIND_STRING, 1, 16,

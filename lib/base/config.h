@@ -58,7 +58,7 @@ struct config {
 		bool links;          /* resource_link blocks for the files of a result */
 		struct bind_strings sets; /* "isolator", "interpreter", "bridge", "snippets" */
 		const char *bridge_output; /* of run_python's text block: "compact", "toon" */
-		const char *snippets_dir; /* programs that execute_code runs by name; "" = none */
+		const char *snippets_dir; /* programs that become snippets at the start; "" = none */
 		const char *secrets_dir;  /* OWNER/NAME: secret environment variables of programs; "" = none */
 		const char *upstream;     /* who calls other servers' tools: programs "code", models "direct", "both" */
 	} tools;
