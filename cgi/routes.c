@@ -106,8 +106,16 @@ static bool method_listed(const char *methods, const char *method)
 static bool admitted(struct http_exchange *exchange, const struct route *route, const char *method)
 {
 	const struct fixtures *fixtures = exchange->server->fixtures;
-	struct access_refusal refusal;
+	struct access_refusal refusal = {
+		.status = 503,
+		.retry_seconds = CLOSING_RETRY_SECONDS,
+		.text = "The gateway is being restarted: nothing was done, send the request again",
+	};
 
+	if (exchange->server->closing && route->auth != ROUTE_LOOPBACK && route->auth != ROUTE_MONITOR) {
+		mcp_refuse(exchange->reply, NULL, &refusal);
+		return false;
+	}
 	switch (route->auth) {
 	case ROUTE_OPEN:
 		return true;
@@ -166,14 +174,6 @@ static void dispatch(struct http_exchange *exchange, const struct route *route, 
 		cors_headers(reply, origin_value);
 	if (route->cors && streq(method, "OPTIONS") && cors_preflight(exchange, route->methods))
 		return;
-	if (exchange->server->closing && route->auth != ROUTE_LOOPBACK && route->auth != ROUTE_MONITOR) {
-		mcp_refuse(reply, NULL,
-			   &(struct access_refusal){
-				   .status = 503,
-				   .retry_seconds = CLOSING_RETRY_SECONDS,
-				   .text = "The gateway is being restarted: nothing was done, send the request again"});
-		return;
-	}
 	if (!admitted(exchange, route, method))
 		return;
 	if (!method_listed(route->methods, method)) {

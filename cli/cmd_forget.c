@@ -142,9 +142,11 @@ static int look_for(void *arg, const struct store_owner *owner)
 	return wanted->found;
 }
 
-/* A name that was mistyped must not pass for one whose content is gone. */
+/* A name that was mistyped must not pass for one whose content is gone. `name` NULL: no owner was named. */
 static int check_owner(struct store *store, const char *name, struct err *err)
 {
+	if (!name)
+		return 0;
 	struct wanted wanted = {.name = name, .found = streq(name, STORE_OWNER_LOCAL)};
 	int result = store_owner_list(store, look_for, &wanted, err);
 
@@ -189,7 +191,7 @@ static int forget_run(void *options, struct err *err)
 		return err_set(err, ERR_INVALID, "give --execution alone");
 	int result = cli_open_store(&forget->common, forget->yes ? STORE_WRITE : STORE_READ, &config, &store, err);
 
-	if (result == 0 && forget->owner)
+	if (result == 0)
 		result = check_owner(store, forget->owner, err);
 	if (result == 0)
 		result = find_one(store, &erase, &one, err);

@@ -136,7 +136,7 @@ bool body_enter(struct http_exchange *exchange, struct access_refusal *ret)
 	const int64_t bytes = length_of(exchange->request, largest);
 	auto_keys struct keys keys = keys_of(exchange);
 
-	/* Too large a body is refused unread by whoever reads it. */
+	/* Too large a body is refused by its reader, unread. */
 	if (bytes <= BODY_SMALL || bytes > largest || !exchange->token.id[0] || exchange->body_bytes)
 		return true;
 	if (!access_allows(access_scopes(&exchange->token), STORE_SCOPE_FILES) &&
