@@ -168,6 +168,16 @@ static int list(const struct forget *forget, struct err *err)
 	return result < 0 ? result : erasures_print(store, forget->common.json, err);
 }
 
+static int check_options(const struct forget *forget, struct err *err)
+{
+	const bool several = forget->owner || forget->conversation || forget->before_us;
+
+	if (!several && !forget->execution)
+		return err_set(err, ERR_INVALID,
+			       "what? Give --owner, --conversation, --execution or --before (see --help)");
+	return several && forget->execution ? err_set(err, ERR_INVALID, "give --execution alone") : 0;
+}
+
 static int forget_run(void *options, struct err *err)
 {
 	const struct forget *forget = options;
@@ -184,13 +194,10 @@ static int forget_run(void *options, struct err *err)
 
 	if (forget->list)
 		return list(forget, err);
-	if (!forget->owner && !forget->conversation && !forget->execution && !forget->before_us)
-		return err_set(err, ERR_INVALID,
-			       "what? Give --owner, --conversation, --execution or --before (see --help)");
-	if (forget->execution && (forget->owner || forget->conversation || forget->before_us))
-		return err_set(err, ERR_INVALID, "give --execution alone");
-	int result = cli_open_store(&forget->common, forget->yes ? STORE_WRITE : STORE_READ, &config, &store, err);
+	int result = check_options(forget, err);
 
+	if (result == 0)
+		result = cli_open_store(&forget->common, forget->yes ? STORE_WRITE : STORE_READ, &config, &store, err);
 	if (result == 0)
 		result = check_owner(store, forget->owner, err);
 	if (result == 0)
