@@ -75,14 +75,14 @@ int serve_listen(const char *path, int *ret_fd, struct err *err)
 		result = remove_stale(path, &address, err);
 	if (result < 0)
 		return result;
-	/* Blocking, as libfcgi wants it. The folder's permissions decide who may connect; requests carry tokens
-	 * anyway. */
+	/* Blocking, as libfcgi wants it. The account and its group (the web server's) may connect: who speaks FastCGI
+	 * says from which address a request comes. */
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return err_errno(err, "socket");
 	if (bind(fd, (const struct sockaddr *)&address, sizeof(address)) < 0)
 		return err_errno(err, "gateway.socket %s: its folder must exist and be writable", path);
-	if (chmod(path, 0666) < 0 || listen(fd, BACKLOG) < 0)
+	if (chmod(path, 0660) < 0 || listen(fd, BACKLOG) < 0)
 		return err_errno(err, "gateway.socket %s", path);
 	*ret_fd = steal_fd(&fd);
 	return 0;
