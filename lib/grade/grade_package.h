@@ -66,6 +66,7 @@ char *grade_package_constants(const struct grade_package *package, const char *t
  * whatever the archive says of itself. */
 #define GRADE_ZIP_ENTRIES 65535 /* the most that an archive without the ZIP64 extension can hold */
 #define GRADE_ZIP_BYTES   (2LL << 30)
+#define GRADE_ZIP_MEMBER  (256LL << 20) /* bytes of one file */
 #define GRADE_ZIP_DEPTH   32 /* folders below each other */
 
 /* Is PATH a file that begins as archives do? */

@@ -105,7 +105,8 @@ static int make_folders(const struct unpacking *unpacking, const char *name, str
 	return 0;
 }
 
-static int write_data(struct unpacking *unpacking, int fd, const char *name, struct err *err)
+/* `size`: what the archive says that it is; a member that goes on behind it is not read on. */
+static int write_data(struct unpacking *unpacking, int fd, const char *name, int64_t size, struct err *err)
 {
 	const void *data;
 	size_t length;
@@ -114,10 +115,8 @@ static int write_data(struct unpacking *unpacking, int fd, const char *name, str
 	int result;
 
 	while ((result = archive_read_data_block(unpacking->archive, &data, &length, &at)) == ARCHIVE_OK) {
-		if (at < end || at + (int64_t)length - end > GRADE_ZIP_BYTES - unpacking->bytes)
-			return err_set(err, ERR_LIMIT, "%s holds more than %lld GiB", unpacking->path,
-				       GRADE_ZIP_BYTES >> 30);
-		unpacking->bytes += at + (int64_t)length - end;
+		if (at < end || at + (int64_t)length > size)
+			return refuse(unpacking, name, "is larger than the archive says", err);
 		end = at + (int64_t)length;
 		if (lseek(fd, at, SEEK_SET) < 0 || write_all(fd, data, length))
 			return err_errno(err, "unpacking %s (TMPDIR has no room?)", name);
@@ -136,10 +135,20 @@ static int add_file(struct unpacking *unpacking, struct archive_entry *entry, co
 		return refuse(unpacking, name, "is there twice", err);
 	if (fd < 0)
 		return err_errno(err, "unpacking %s", name);
-	int result = write_data(unpacking, fd, name, err);
+	int result = write_data(unpacking, fd, name, archive_entry_size(entry), err);
 	if (result == 0 && fchmod(fd, mode | 0600))
 		return err_errno(err, "unpacking %s", name);
 	return result;
+}
+
+static int check_size(struct unpacking *unpacking, struct archive_entry *entry, const char *name, struct err *err)
+{
+	if (!archive_entry_size_is_set(entry) || archive_entry_size(entry) > GRADE_ZIP_MEMBER)
+		return refuse(unpacking, name, "is larger than 256 MiB, or does not say how large it is", err);
+	unpacking->bytes += archive_entry_size(entry);
+	if (unpacking->bytes > GRADE_ZIP_BYTES)
+		return err_set(err, ERR_LIMIT, "%s holds more than %lld GiB", unpacking->path, GRADE_ZIP_BYTES >> 30);
+	return 0;
 }
 
 static int check_entry(struct unpacking *unpacking, struct archive_entry *entry, struct err *err)
@@ -159,7 +168,7 @@ static int check_entry(struct unpacking *unpacking, struct archive_entry *entry,
 			      "is a link that leads out of the package: pack what it leads to (zip without -y)", err);
 	if (type != AE_IFREG && type != AE_IFDIR && type != AE_IFLNK)
 		return refuse(unpacking, name, "is a special file", err);
-	return 0;
+	return type == AE_IFREG ? check_size(unpacking, entry, name, err) : 0;
 }
 
 static int add_entry(struct unpacking *unpacking, struct archive_entry *entry, struct err *err)
