@@ -45,7 +45,8 @@ struct exporting {
 	struct store_bundle *bundle;
 	struct store *store;
 	struct err *err;
-	int64_t count;
+	bool chosen; /* by filters, which find what was erased, too */
+	int64_t count, erased;
 	int result;
 };
 
@@ -53,7 +54,15 @@ static int add(void *arg, const struct store_execution *execution)
 {
 	struct exporting *exporting = arg;
 
-	exporting->result = store_bundle_add(exporting->bundle, exporting->store, execution->id, exporting->err);
+	struct err missing = ERR_INIT;
+
+	exporting->result = store_bundle_add(exporting->bundle, exporting->store, execution->id, &missing);
+	if (exporting->result == -ERR_NOT_FOUND && exporting->chosen) {
+		exporting->erased++;
+		return exporting->result = 0;
+	}
+	if (exporting->result < 0)
+		*exporting->err = missing;
 	exporting->count++;
 	return exporting->result;
 }
@@ -97,6 +106,7 @@ static int export_run(void *arg, struct err *err)
 	if (result < 0)
 		return result;
 	exporting.store = store;
+	exporting.chosen = options->common.n_args == 0;
 	result = export_all(&exporting, options, config.data_dir, err);
 	if (result < 0)
 		return result;
@@ -105,10 +115,13 @@ static int export_run(void *arg, struct err *err)
 
 		object = json_object_new_object();
 		json_add_int(summary, "executions", exporting.count);
+		json_add_int(summary, "erased", exporting.erased);
 		json_add(object, "summary", summary);
 		cli_print_json(stdout, object, false);
 	} else {
 		printf("%lld executions exported\n", (long long)exporting.count);
+		if (exporting.erased > 0)
+			printf("%lld were left out: their content was erased\n", (long long)exporting.erased);
 	}
 	return CLI_OK;
 }
@@ -120,6 +133,7 @@ const struct cli_command cmd_export = {
 	.help = "A bundle holds everything that replay needs: code, input, files, limits, outcome and output, and the tags. "
 		"The executions are given by id, by filters or with --all. "
 		"Runs of a live sandbox bring the runs before them along. "
+		"Filters and --all leave out executions whose content was erased, and count them. "
 		"Values of environment variables are left out unless --with-env is given, and secrets were never stored: a replay of such a run needs --secret.",
 	.examples = "sallyport export --output runs.bundle --language python --since 2d\n"
 		"sallyport export --output mine.bundle --with-env --owner alice\n"
