@@ -122,7 +122,7 @@ static void put_declared(struct buf *text, const char *signature, const char *te
 
 	buf_printf(text, "%s;\n", signature);
 	if (replaced) {
-		/* Headers come before a macro that could change what they say; their guards allow them a second time. */
+		/* Headers come before a macro that could change them; their guards allow them a second time. */
 		for (const char *line = test, *next; *line; line = next) {
 			size_t length = strcspn(line, "\n");
 
