@@ -19,11 +19,6 @@ struct entries {
 	size_t count;
 };
 
-static bool contains(const struct grade_file *file, const char *text)
-{
-	return memmem(file->data, file->length, text, strlen(text)) != NULL;
-}
-
 /* Is the file this entry, or in that folder? */
 static bool belongs(const struct grade_file *file, const char *entry)
 {
@@ -35,16 +30,12 @@ static bool belongs(const struct grade_file *file, const char *entry)
 /* Does another source name it, as programs name their parts? */
 static bool named_elsewhere(const struct grade_source *whole, const char *entry)
 {
-	const char *dot = strrchr(entry, '.');
-	auto_free char *stem = xstrndup(entry, dot ? (size_t)(dot - entry) : strlen(entry));
-	auto_free char *quoted = xasprintf("\"%s", entry), *import = xasprintf("import %s", stem);
-	auto_free char *from = xasprintf("from %s", stem), *path = xasprintf("./%s", stem);
-	const char *const marks[] = {quoted, import, from, path};
+	auto_free char *quoted = xasprintf("\"%s", entry);
 
 	for (size_t i = 0; i < whole->count; i++)
-		for (size_t k = 0; k < ARRAY_SIZE(marks) && !belongs(&whole->files[i], entry); k++)
-			if (contains(&whole->files[i], marks[k]))
-				return true;
+		if (!belongs(&whole->files[i], entry) && (grade_file_names(&whole->files[i], entry) ||
+							  grade_file_contains(&whole->files[i], quoted)))
+			return true;
 	return false;
 }
 
@@ -55,20 +46,9 @@ static bool has_main(const struct grade_source *whole, const char *entry, struct
 		struct json_object *compiled = json_get(runner, "compiled", json_type_boolean);
 
 		if (belongs(&whole->files[i], entry) && runner &&
-		    (!compiled || !json_object_get_boolean(compiled) || contains(&whole->files[i], "main")))
+		    (!compiled || !json_object_get_boolean(compiled) || grade_file_contains(&whole->files[i], "main")))
 			return true;
 	}
-	return false;
-}
-
-/* A folder that says itself how it is built or run. */
-static bool scripted(const struct grade_source *whole, const char *entry)
-{
-	auto_free char *build = xasprintf("%s/build", entry), *run = xasprintf("%s/run", entry);
-
-	for (size_t i = 0; i < whole->count; i++)
-		if (streq(whole->files[i].name, build) || streq(whole->files[i].name, run))
-			return true;
 	return false;
 }
 
@@ -77,12 +57,12 @@ static int find_entries(const struct grade_source *whole, struct json_object *ru
 {
 	for (size_t i = 0; i < whole->count && !whole->script; i++) {
 		auto_free char *entry = xstrndup(whole->files[i].name, strcspn(whole->files[i].name, "/"));
-		bool seen = false;
+		auto_free char *build = xasprintf("%s/build", entry), *run = xasprintf("%s/run", entry);
+		bool scripted = grade_source_file(whole, build) || grade_source_file(whole, run), seen = false;
 
 		for (size_t k = 0; k < ret->count; k++)
 			seen = seen || belongs(&whole->files[i], ret->names[k]);
-		if (seen || named_elsewhere(whole, entry) ||
-		    !(scripted(whole, entry) || has_main(whole, entry, runners)))
+		if (seen || named_elsewhere(whole, entry) || !(scripted || has_main(whole, entry, runners)))
 			continue;
 		if (ret->count == GRADE_VALIDATORS_MAX)
 			return err_set(err, ERR_LIMIT, "more than %d output validators", GRADE_VALIDATORS_MAX);

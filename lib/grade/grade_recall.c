@@ -25,7 +25,7 @@
 #define LIMIT_NAME     "time limit"
 #define MEMORY_VERSION "2"
 #define DEPTH_MAX      32
-#define BLOCK          65536
+#define BLOCK          16384
 
 /* -------- keys ---------------------------------------------------------------------------------------- */
 
@@ -34,46 +34,34 @@ static void add_text(struct sha256 *digest, const char *text)
 	sha256_add(digest, text, strlen(text) + 1);
 }
 
-static int add_file(struct sha256 *digest, int folder, const char *name, struct err *err)
-{
-	auto_close int fd = openat(folder, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-	auto_free char *block = xmalloc(BLOCK);
-	ssize_t n = 0;
-
-	while (fd >= 0 && (n = read(fd, block, BLOCK)) > 0)
-		sha256_add(digest, block, (size_t)n);
-	return fd < 0 || n < 0 ? err_errno(err, "%s", name) : 0;
-}
-
-/* Links are what they say: what they lead to is in the package, or is never read. */
-static int add_link(struct sha256 *digest, int folder, const char *name, struct err *err)
-{
-	char target[4096];
-	ssize_t n = readlinkat(folder, name, target, sizeof(target) - 1);
-
-	if (n < 0)
-		return err_errno(err, "%s", name);
-	target[n] = '\0';
-	add_text(digest, target);
-	return 0;
-}
-
 static int add_folder(struct sha256 *digest, int folder, bool top, int depth, struct err *err);
 
 static int add_entry(struct sha256 *digest, int folder, const char *name, int depth, struct err *err)
 {
-	char head[64];
+	char head[64], target[4096], block[BLOCK];
 	struct stat st;
+	ssize_t n = 0;
 
 	if (fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW))
 		return err_errno(err, "%s", name);
 	snprintf(head, sizeof(head), "%o %lld", (unsigned)st.st_mode, S_ISREG(st.st_mode) ? (long long)st.st_size : 0);
 	add_text(digest, name);
 	add_text(digest, head);
-	if (S_ISREG(st.st_mode))
-		return add_file(digest, folder, name, err);
-	if (S_ISLNK(st.st_mode))
-		return add_link(digest, folder, name, err);
+	if (S_ISREG(st.st_mode)) {
+		auto_close int fd = openat(folder, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+
+		while (fd >= 0 && (n = read(fd, block, BLOCK)) > 0)
+			sha256_add(digest, block, (size_t)n);
+		return fd < 0 || n < 0 ? err_errno(err, "%s", name) : 0;
+	}
+	if (S_ISLNK(st.st_mode)) {
+		/* A link counts as its text: what it leads to is in the package, or is never read. */
+		if ((n = readlinkat(folder, name, target, sizeof(target) - 1)) < 0)
+			return err_errno(err, "%s", name);
+		target[n] = '\0';
+		add_text(digest, target);
+		return 0;
+	}
 	if (!S_ISDIR(st.st_mode) || depth == DEPTH_MAX)
 		return 0;
 	auto_close int deeper = openat(folder, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);

@@ -103,19 +103,6 @@ static char *name_of(const struct grade_sample *sample)
 	return xasprintf("%s #%zu", sample->task->id, sample->number);
 }
 
-static struct json_object *print_result(const struct grade_exam_result *result)
-{
-	struct json_object *object = json_object_new_object();
-
-	json_add_string(object, "verdict", grade_verdict_text(result->verdict));
-	json_add_bool(object, "premature", result->premature);
-	json_add_bool(object, "in_process", result->in_process);
-	json_add_string(object, "text", result->message);
-	json_add_int(object, "cpu", result->cpu_us);
-	json_add_int(object, "wall", result->wall_us);
-	return object;
-}
-
 static bool parse_result(struct json_object *object, struct grade_exam_result *ret)
 {
 	const char *verdict = json_get_string(object, "verdict"), *text = json_get_string(object, "text");
@@ -133,25 +120,6 @@ static bool parse_result(struct json_object *object, struct grade_exam_result *r
 	return true;
 }
 
-static void recall(struct work *work, size_t index, const char *common)
-{
-	const struct grade_sample *sample = &work->run->tasks->samples[index];
-	const struct grade_memory *memory = work->run->memory;
-	struct slot *slot = &work->slots[index];
-	auto_free char *name = name_of(sample);
-	auto_json struct json_object *result = NULL;
-	auto_buf struct buf about = {0};
-
-	buf_init(&about, SIZE_MAX / 2);
-	buf_printf(&about, "%s %d %s ", common, (int)sample->task->tongue, sample->text ? sample->text : "");
-	json_print(&about, sample->task->line);
-	sha256_hex(about.data, about.length, slot->key);
-	if (memory->recall(memory->arg, name, slot->key, &result) && parse_result(result, &slot->result)) {
-		slot->done = true;
-		work->finished++;
-	}
-}
-
 static void recall_all(struct work *work)
 {
 	const struct grade_run *run = work->run;
@@ -162,21 +130,38 @@ static void recall_all(struct work *work)
 	buf_printf(&about, "%.17g ", run->time_limit);
 	jail_runners_versions(work->runners, &about);
 	sha256_hex(about.data, about.length, common);
-	for (size_t i = 0; i < run->tasks->n_samples; i++)
-		recall(work, i, common);
+	for (size_t i = 0; i < run->tasks->n_samples; i++) {
+		const struct grade_sample *sample = &run->tasks->samples[i];
+		struct slot *slot = &work->slots[i];
+		auto_free char *name = name_of(sample);
+		auto_json struct json_object *result = NULL;
+
+		buf_reset(&about);
+		buf_printf(&about, "%s %d %s ", common, (int)sample->task->tongue, sample->text ? sample->text : "");
+		json_print(&about, sample->task->line);
+		sha256_hex(about.data, about.length, slot->key);
+		slot->done = run->memory->recall(run->memory->arg, name, slot->key, &result) &&
+			     parse_result(result, &slot->result);
+		work->finished += slot->done;
+	}
 }
 
 static void keep(const struct work *work, size_t index)
 {
 	const struct grade_memory *memory = work->run->memory;
-	const struct slot *slot = &work->slots[index];
+	const struct grade_exam_result *result = &work->slots[index].result;
 	auto_free char *name = name_of(&work->run->tasks->samples[index]);
-	auto_json struct json_object *result = NULL;
+	auto_json struct json_object *object = json_object_new_object();
 
-	if (!memory || slot->result.verdict == GRADE_JE)
+	if (!memory || result->verdict == GRADE_JE)
 		return;
-	result = print_result(&slot->result);
-	memory->keep(memory->arg, name, slot->key, result);
+	json_add_string(object, "verdict", grade_verdict_text(result->verdict));
+	json_add_bool(object, "premature", result->premature);
+	json_add_bool(object, "in_process", result->in_process);
+	json_add_string(object, "text", result->message);
+	json_add_int(object, "cpu", result->cpu_us);
+	json_add_int(object, "wall", result->wall_us);
+	memory->keep(memory->arg, name, work->slots[index].key, object);
 }
 
 /* -------- the work ------------------------------------------------------------------------------------ */
