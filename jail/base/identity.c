@@ -212,8 +212,7 @@ void identity_clear(struct identity *identity)
 		(void)!ftruncate(identity->lock_fd, 0);
 		close(identity->lock_fd);
 	}
-	if (identity->lock_dir >= 0)
-		close(identity->lock_dir);
+	fd_close(&identity->lock_dir);
 	*identity = IDENTITY_INIT;
 }
 

@@ -6,10 +6,8 @@
  * is dead.
  */
 #include <errno.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/pidfd.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -22,12 +20,6 @@
 
 #define SETUP_US 60000000 /* as much as a machine needs that has a hundred jails and other things to do */
 
-static void close_cell_fd(int *fd)
-{
-	if (*fd >= 0)
-		close(steal_fd(fd));
-}
-
 static void cell_free(struct cell *cell)
 {
 	struct cells *cells = cell->cells;
@@ -36,8 +28,8 @@ static void cell_free(struct cell *cell)
 	while (*link != cell)
 		link = &(*link)->next;
 	*link = cell->next;
-	close_cell_fd(&cell->data_root);
-	close_cell_fd(&cell->code_root);
+	fd_close(&cell->data_root);
+	fd_close(&cell->code_root);
 	net_detach(cell->net);
 	cell_live_clear(&cell->live);
 	if (cell->group)
@@ -52,51 +44,7 @@ static void cell_free(struct cell *cell)
 	free(cell);
 }
 
-/* -------- states -------------------------------------------------------------------------------------- */
-enum cell_state cell_next(enum cell_state state, enum cell_event event)
-{
-#define NEXT(state, event, next) [CELL_##state][CELL_##event] = CELL_##next,
-	static const unsigned char transitions[CELL_STATES][CELL_EVENTS] = {CELL_TRANSITIONS(NEXT)};
-
-	return (enum cell_state)transitions[state][event];
-}
-
-void cell_happened(struct cell *cell, enum cell_event event)
-{
-	enum cell_state next = cell_next(cell->state, event);
-
-	if (next != CELL_IMPOSSIBLE) {
-		cell->state = next;
-		return;
-	}
-	auto_free char *what = xasprintf("event %d in state %d", event, cell->state);
-	log_event(LOG_ERROR, "a jail is ended: its states are confused", "jail", cell->label, "what", what, NULL);
-	cell_kill(cell);
-}
-
-bool cell_has_run(const struct cell *cell)
-{
-	return cell->state == CELL_RUNNING || cell->state == CELL_FREEZING || cell->state == CELL_FAILED ||
-	       cell->state == CELL_DECIDED;
-}
-
-void cell_break(struct cell *cell, const char *step, int error)
-{
-	snprintf(cell->broken.step, sizeof(cell->broken.step), "%s", step);
-	cell->broken.error = error;
-}
-
 /* -------- orders and reports -------------------------------------------------------------------------- */
-void cell_fail(struct cell *cell, const struct err *why)
-{
-	struct cell_callbacks callbacks = cell->callbacks;
-	void *arg = cell->arg;
-
-	cell->callbacks = (struct cell_callbacks){.done = NULL};
-	if (callbacks.failed)
-		callbacks.failed(arg, why);
-}
-
 static void fill_failed(struct cell *cell, const struct init_report *report)
 {
 	struct err why = ERR_INIT;
@@ -164,7 +112,7 @@ static void close_control(struct cell *cell)
 	int fd = cell->control.fd;
 
 	loop_remove(cell->cells->loop, &cell->control);
-	close_cell_fd(&fd);
+	fd_close(&fd);
 }
 
 void cell_control_ready(struct loop_watch *watch, uint32_t events)
@@ -188,7 +136,7 @@ void cell_pidfd_ready(struct loop_watch *watch, uint32_t events)
 	close_control(cell);
 	loop_remove(cell->cells->loop, watch);
 	waitid(P_PIDFD, (id_t)cell->pidfd_fd, &(siginfo_t){0}, WEXITED);
-	close_cell_fd(&cell->pidfd_fd);
+	fd_close(&cell->pidfd_fd);
 	if (cell->state == CELL_DYING)
 		return;
 	if (cell->state == CELL_PARKED) {
@@ -204,15 +152,6 @@ void cell_pidfd_ready(struct loop_watch *watch, uint32_t events)
 	if (had_run)
 		cell_run_lost(cell, before);
 	cell_advance(cell);
-}
-
-void cell_kill(struct cell *cell)
-{
-	if (cell->pidfd_fd < 0)
-		return;
-	pidfd_send_signal(cell->pidfd_fd, SIGKILL, NULL, 0);
-	if (cell_has_run(cell))
-		cgroup_lift_cpu(cell->group);
 }
 
 void cell_destroy(struct cell *cell)
@@ -232,26 +171,6 @@ void cell_destroy(struct cell *cell)
 	net_detach(steal(&cell->net));
 	cell_kill(cell);
 	cell_happened(cell, CELL_DESTROYED);
-}
-
-int cell_data(const struct cell *cell)
-{
-	return cell->data_root;
-}
-
-bool cell_lasts(const struct cell *cell)
-{
-	return cell->live.on;
-}
-
-bool cell_driven(const struct cell *cell)
-{
-	return cell->live.on && cell->runner->live.count > 0;
-}
-
-size_t cell_held_fds(const struct cell *cell)
-{
-	return cell->n_fds;
 }
 
 /* -------- all of them --------------------------------------------------------------------------------- */
@@ -290,20 +209,17 @@ void cells_advance(struct cells *cells)
 	}
 }
 
-static bool overdue(const struct cell *cell, int64_t now_us)
-{
-	return now_us >= setup_deadline(cell) || (cell->state == CELL_RUNNING && now_us >= cell->run.wall_deadline_us);
-}
-
 void cells_tick(struct cells *cells)
 {
 	int64_t now = clock_monotonic_us();
 
 	for (struct cell *cell = cells->first, *next; cell; cell = next) {
 		next = cell->next;
+		bool overdue = now >= setup_deadline(cell) ||
+			       (cell->state == CELL_RUNNING && now >= cell->run.wall_deadline_us);
 		/* It may have said in time that it is ready, or at its end: others, here or elsewhere, had their turn
 		 * since. */
-		if (cell->state != CELL_DYING && overdue(cell, now)) {
+		if (cell->state != CELL_DYING && overdue) {
 			read_reports(cell);
 			cell_advance(cell);
 		}
@@ -314,8 +230,11 @@ void cells_tick(struct cells *cells)
 		}
 		if (cell->state != CELL_DYING && now >= cell_run_deadline(cell))
 			cell_run_tick(cell, now);
-		if (cell->state != CELL_DYING && now >= cell_live_deadline(cell))
-			cell_live_tick(cell);
+		if (cell->state != CELL_DYING && now >= cell_live_deadline(cell)) {
+			if (cell_live_tick(cell))
+				cell_run_settled(cell, &cell->live.report);
+			cell_advance(cell);
+		}
 	}
 }
 

@@ -167,7 +167,9 @@ struct cell {
 	struct cell_live live;
 };
 
-/* cell.c */
+/* Each part calls only those before it; cell_open.c and cell.c come last.
+ *
+ * cell_state.c: */
 /* As the table says; CELL_IMPOSSIBLE: it has no such row. */
 enum cell_state cell_next(enum cell_state state, enum cell_event event);
 void cell_happened(struct cell *cell, enum cell_event event);
@@ -175,20 +177,26 @@ bool cell_has_run(const struct cell *cell); /* a run is under way */
 void cell_break(struct cell *cell, const char *step, int error);
 void cell_kill(struct cell *cell);
 void cell_fail(struct cell *cell, const struct err *why); /* calls the owner, for the last time */
-void cell_control_ready(struct loop_watch *watch, uint32_t events);
-void cell_pidfd_ready(struct loop_watch *watch, uint32_t events);
-
-/* cell_queue.c */
-/* Works off the queue as far as it goes; its owner may destroy the cell meanwhile. */
-void cell_advance(struct cell *cell);
-void cell_step_free(struct cell_step *step);
-void cell_forget_trees(struct cell *cell);
 /* Sends an order; ERR_BUSY: the socket is full, try again when it is writable. */
 int cell_order(struct cell *cell, const struct init_order *order, const char *tail, size_t tail_length, const int *fds,
 	       size_t n_fds);
-/* cell_run.c, cell_run_order.c */
-void cell_run_begin(struct cell *cell, struct cell_step *step);
-void cell_run_phase(struct cell *cell, enum cell_phase phase); /* begins it */
+void cell_step_free(struct cell_step *step);
+
+/* cell_live.c */
+int cell_live_open(struct cell *cell, struct err *err);
+void cell_live_clear(struct cell_live *live);
+int cell_live_put_driver(struct cell *cell);               /* -1 and errno */
+int cell_live_begin(struct cell *cell);                    /* thaws; -1 and errno */
+int cell_live_output(struct cell *cell, int ret_write[2]); /* as output_pipes */
+/* A phase ended: begins to freeze. True: everything is frozen. */
+bool cell_live_freeze(struct cell *cell, const struct init_report *report);
+void cell_live_frozen(struct cell *cell);         /* everything is frozen, or dead */
+bool cell_live_must_end(const struct cell *cell); /* for what became of the run */
+bool cell_live_may_run(const struct cell *cell);
+int64_t cell_live_deadline(const struct cell *cell);
+bool cell_live_tick(struct cell *cell); /* true: everything is frozen now */
+
+/* cell_run_order.c */
 void cell_run_order(const struct cell *cell, struct init_order *order, struct buf *tail);
 bool cell_run_shows(const struct cell *cell); /* is the step's program started by the runner's show_run? */
 /* cell_run_limits.c */
@@ -198,23 +206,19 @@ void cell_run_ready(struct cell *cell);                             /* the clock
 int64_t cell_run_allowed(const struct cell *cell), cell_run_deadline(const struct cell *cell);
 void cell_run_tick(struct cell *cell, int64_t now_us);
 void cell_run_stop(struct cell *cell, enum cell_stop why);
-/* cell_run_end.c */
+/* cell_run.c */
+void cell_run_begin(struct cell *cell, struct cell_step *step);
 void cell_run_ended(struct cell *cell, const struct init_report *report); /* by itself */
 void cell_run_failed(struct cell *cell, const char *step, int error);     /* could not be started */
 void cell_run_lost(struct cell *cell, enum cell_state before);            /* init is dead; the state when it died */
 /* A phase is over; NULL: init is dead. */
 void cell_run_settled(struct cell *cell, const struct init_report *report);
-/* cell_account.c: into the result; the next phase begins here. */
-void cell_run_account(struct cell *cell, const struct init_report *report);
-/* cell_live.c */
-int cell_live_open(struct cell *cell, struct err *err);
-void cell_live_clear(struct cell_live *live);
-int cell_live_put_driver(struct cell *cell);                                /* -1 and errno */
-int cell_live_begin(struct cell *cell);                                     /* thaws; -1 and errno */
-int cell_live_output(struct cell *cell, int ret_write[2]);                  /* as output_pipes */
-void cell_live_settle(struct cell *cell, const struct init_report *report); /* a phase ended: freezes, then _settled */
-void cell_live_settled(struct cell *cell);                                  /* everything is frozen, or dead */
-bool cell_live_must_end(const struct cell *cell);                           /* for what became of the run */
-bool cell_live_may_run(const struct cell *cell);
-int64_t cell_live_deadline(const struct cell *cell);
-void cell_live_tick(struct cell *cell);
+
+/* cell_queue.c */
+/* Works off the queue as far as it goes; its owner may destroy the cell meanwhile. */
+void cell_advance(struct cell *cell);
+void cell_forget_trees(struct cell *cell);
+
+/* cell.c */
+void cell_control_ready(struct loop_watch *watch, uint32_t events);
+void cell_pidfd_ready(struct loop_watch *watch, uint32_t events);

@@ -23,12 +23,8 @@
 #include "lib/base/log.h"
 #include "lib/base/util.h"
 
-#define FREEZE_US                                                                                                      \
-	5000000     /* a process that sleeps in the kernel, where nothing can stop it, is waited for this long         \
-		     */
-#define LOOK_US 200 /* the first look; the kernel reports changes only every 10 ms */
-
-static void frozen_ready(struct loop_watch *watch, uint32_t events);
+#define FREEZE_US 5000000 /* a process that sleeps in the kernel, where nothing can stop it, is waited for this long */
+#define LOOK_US   200     /* the first look; the kernel reports changes only every 10 ms */
 
 int cell_live_open(struct cell *cell, struct err *err)
 {
@@ -46,8 +42,7 @@ void cell_live_clear(struct cell_live *live)
 			    &live->pipes[0][1], &live->pipes[1][0], &live->pipes[1][1]};
 
 	for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
-		if (*fds[i] >= 0)
-			close(steal_fd(fds[i]));
+		fd_close(fds[i]);
 }
 
 /* What the runner's commands name below /code, once in a jail. It belongs to the jailer: what runs can remove it, which
@@ -93,14 +88,14 @@ int cell_live_output(struct cell *cell, int ret_write[2])
 	return 0;
 }
 
-void cell_live_settled(struct cell *cell)
+/* The jail is looked at in the tick that follows the event. */
+static void frozen_ready(struct loop_watch *watch, uint32_t events)
 {
-	loop_remove(cell->cells->loop, &cell->live.frozen);
-	cell->live.frozen_us = clock_monotonic_us();
-	cell_run_settled(cell, &cell->live.report);
+	(void)events;
+	container_of(watch, struct cell, live.frozen)->live.look_us = 0;
 }
 
-void cell_live_settle(struct cell *cell, const struct init_report *report)
+bool cell_live_freeze(struct cell *cell, const struct init_report *report)
 {
 	struct cell_live *live = &cell->live;
 
@@ -114,22 +109,19 @@ void cell_live_settle(struct cell *cell, const struct init_report *report)
 		live->look_us = live->deadline_us = INT64_MAX;
 	if (report->gone || cgroup_freeze(cell->group, true) ||
 	    loop_add(cell->cells->loop, &live->frozen, live->events, EPOLLPRI, frozen_ready)) {
-		cell_kill(cell); /* cell_run_lost goes on */
-		return;
+		cell_kill(cell); /* cell_run_lost follows */
+		return false;
 	}
-	if (cgroup_is_frozen(live->events))
-		cell_live_settled(cell);
+	if (!cgroup_is_frozen(live->events))
+		return false;
+	cell_live_frozen(cell);
+	return true;
 }
 
-static void frozen_ready(struct loop_watch *watch, uint32_t events)
+void cell_live_frozen(struct cell *cell)
 {
-	struct cell *cell = container_of(watch, struct cell, live.frozen);
-
-	(void)events;
-	if (!cgroup_is_frozen(cell->live.events))
-		return;
-	cell_live_settled(cell);
-	cell_advance(cell);
+	loop_remove(cell->cells->loop, &cell->live.frozen);
+	cell->live.frozen_us = clock_monotonic_us();
 }
 
 bool cell_live_must_end(const struct cell *cell)
@@ -167,20 +159,23 @@ bool cell_live_may_run(const struct cell *cell)
 	return !cell->live.frozen_us || clock_monotonic_us() >= cell->live.frozen_us + tick_us();
 }
 
-void cell_live_tick(struct cell *cell)
+bool cell_live_tick(struct cell *cell)
 {
 	struct cell_live *live = &cell->live;
 	int64_t now = clock_monotonic_us();
-	bool freezing = cell->state == CELL_FREEZING;
 
-	if (freezing && cgroup_is_frozen(live->events)) {
-		cell_live_settled(cell);
-	} else if (freezing && now >= live->deadline_us) {
+	if (cell->state != CELL_FREEZING)
+		return false;
+	if (cgroup_is_frozen(live->events)) {
+		cell_live_frozen(cell);
+		return true;
+	}
+	if (now >= live->deadline_us) {
 		log_event(LOG_WARN, "a jail does not freeze and is ended", "jail", cell->label, NULL);
 		live->deadline_us = live->look_us = INT64_MAX;
 		cell_kill(cell);
-	} else if (freezing) {
+	} else {
 		live->look_us = now + 2 * (now - live->frozen_us); /* then the event reports it */
 	}
-	cell_advance(cell);
+	return false;
 }

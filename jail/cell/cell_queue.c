@@ -11,39 +11,9 @@
 #include <unistd.h>
 
 #include "cell_internal.h"
-#include "jail/client/wire_fd.h"
 #include "lib/base/secret.h"
 #include "lib/base/util.h"
 #include "verdict.h"
-
-void cell_step_free(struct cell_step *step)
-{
-	if (!step)
-		return;
-	for (size_t i = 0; i < step->n_fds; i++)
-		if (step->fds[i] >= 0)
-			close(step->fds[i]);
-	secret_free(step->argv);
-	secret_free(step->env);
-	free(step->entry);
-	free(step->cwd);
-	free(step->tail);
-	free(step);
-}
-
-int cell_order(struct cell *cell, const struct init_order *order, const char *tail, size_t tail_length, const int *fds,
-	       size_t n_fds)
-{
-	auto_secret char *packet = secret_alloc(sizeof(*order) + tail_length);
-
-	memcpy(packet, order, sizeof(*order));
-	if (tail_length)
-		memcpy(packet + sizeof(*order), tail, tail_length);
-	int result = wire_fd_send(cell->control.fd, packet, sizeof(*order) + tail_length, fds, n_fds);
-	if (result < 0)
-		return errno == EAGAIN || errno == ENOBUFS || errno == ETOOMANYREFS ? -ERR_BUSY : -ERR_SYSTEM;
-	return 0;
-}
 
 void cell_forget_trees(struct cell *cell)
 {

@@ -94,8 +94,7 @@ void output_drain(struct output *output)
 	for (int stream = 0; stream < 2; stream++) {
 		while (output->pipe[stream] >= 0 && pump_chunk(output, stream) > 0)
 			;
-		if (output->pipe[stream] >= 0)
-			close(steal_fd(&output->pipe[stream]));
+		fd_close(&output->pipe[stream]);
 	}
 }
 
@@ -120,12 +119,9 @@ int output_copy(const struct output *from, struct output *to)
 void output_clear(struct output *output)
 {
 	for (int i = 0; i < 2; i++) {
-		if (output->pipe[i] >= 0)
-			close(output->pipe[i]);
-		if (output->sink[i] >= 0)
-			close(output->sink[i]);
-		if (output->direct[i] >= 0)
-			close(output->direct[i]);
+		fd_close(&output->pipe[i]);
+		fd_close(&output->sink[i]);
+		fd_close(&output->direct[i]);
 	}
 	output_init(output, 0, -1, -1);
 }

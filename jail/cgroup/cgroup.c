@@ -79,12 +79,9 @@ const char *cgroup_kind(const struct cgroup *cgroup)
 static void group_free(struct cgroup_group *group)
 {
 	for (size_t i = 0; i < group->cgroup->n_trees; i++)
-		if (group->dirs[i] >= 0)
-			close(group->dirs[i]);
-	if (group->peak >= 0)
-		close(group->peak);
-	if (group->freezer >= 0)
-		close(group->freezer);
+		fd_close(&group->dirs[i]);
+	fd_close(&group->peak);
+	fd_close(&group->freezer);
 	free(group);
 }
 

@@ -68,8 +68,7 @@ void cgroup_freezer_open(struct cgroup *cgroup, const struct config *config, con
 
 void cgroup_freezer_close(struct cgroup *cgroup)
 {
-	if (cgroup->freezer >= 0)
-		close(steal_fd(&cgroup->freezer));
+	fd_close(&cgroup->freezer);
 }
 
 const char *cgroup_cannot_freeze(const struct cgroup *cgroup)

@@ -30,8 +30,7 @@ struct wire_packet {
 void wire_message_clear(struct wire_message *message)
 {
 	for (size_t i = 0; i < message->n_fds; i++)
-		if (message->fds[i] >= 0)
-			close(message->fds[i]);
+		fd_close(&message->fds[i]);
 	json_put_pointer(&message->head);
 	free(message->strings);
 	secret_free(message->bytes);

@@ -62,12 +62,6 @@ int net_start(struct net *net, const struct identity *identity, struct err *err)
 	return net_allowed(net) ? relay_start(&net->egress, identity, &net->monitor, &net->relay, err) : 0;
 }
 
-static void close_fd(int *fd)
-{
-	if (*fd >= 0)
-		close(steal_fd(fd));
-}
-
 static void monitor_ready(struct loop_watch *watch, uint32_t events)
 {
 	struct net *net = container_of(watch, struct net, monitor_watch);
@@ -76,7 +70,7 @@ static void monitor_ready(struct loop_watch *watch, uint32_t events)
 	(void)events;
 	if (relay < 0 && errno == EAGAIN)
 		return;
-	close_fd(&net->relay);
+	fd_close(&net->relay);
 	net->relay = relay;
 	if (relay >= 0)
 		return;
@@ -98,9 +92,9 @@ int net_watch(struct net *net, int loop, struct err *err)
 void net_clear(struct net *net)
 {
 	loop_remove(net->loop, &net->monitor_watch);
-	close_fd(&net->monitor);
-	close_fd(&net->relay);
-	close_fd(&net->own_namespace);
+	fd_close(&net->monitor);
+	fd_close(&net->relay);
+	fd_close(&net->own_namespace);
 	egress_clear(&net->egress);
 }
 
@@ -254,7 +248,7 @@ static int hand_over(struct net *net, int pidfd, const struct bind_strings *host
 	if (n >= 0)
 		error = errno;
 	for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
-		close_fd(&fds[i]);
+		fd_close(&fds[i]);
 	errno = error;
 	return result < 0 ? err_errno(err, "making the jail's listeners") : 0;
 }
@@ -437,9 +431,9 @@ void net_detach(struct net_jail *jail)
 	if (!jail)
 		return;
 	loop_remove(jail->net->loop, &jail->liveness);
-	close_fd(&jail->liveness_fd);
+	fd_close(&jail->liveness_fd);
 	for (size_t i = 0; i < N_COUNTERS; i++)
-		close_fd(&jail->counters[i]);
+		fd_close(&jail->counters[i]);
 	drop_page(jail);
 	free(jail);
 }

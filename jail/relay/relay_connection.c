@@ -173,8 +173,7 @@ void relay_refuse(struct relay_connection *c, enum relay_reason reason)
 		   reason == RELAY_MALFORMED ? BAD_REQUEST : unreached ? BAD_GATEWAY : FORBIDDEN, strlen(text), text);
 	relay_send(&c->guest, answer.data, answer.length);
 	loop_remove(c->jail->relay->loop, &c->remote.watch);
-	if (c->remote.fd >= 0)
-		close(steal_fd(&c->remote.fd));
+	fd_close(&c->remote.fd);
 	relay_enter(c, RELAY_ANSWERING);
 	relay_deadline(c, RELAY_ANSWER_US);
 	relay_watch(c, &c->guest, EPOLLOUT, answer_ready);
