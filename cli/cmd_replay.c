@@ -45,9 +45,9 @@ static const struct cli_option replay_options_table[] = {
 	 .help = "run only the Kth of N parts; /N: the batch system sets K"},
 	{.name = "merge", .type = CLI_STRINGS, .offset = FIELD(merge), .value = "FILE",
 	 .help = "run nothing, report the results that shards stored in FILE; repeatable"},
-	{.name = "runner", .type = CLI_STRINGS, .offset = FIELD(runners.list), .value = "NAME=PATH",
+	{.name = "runner", .type = CLI_STRINGS, .offset = FIELD(runners), .value = "NAME=PATH",
 	 .help = "use the interpreter at PATH for the language NAME; repeatable: one replay follows the other"},
-	{.name = "first-bad", .type = CLI_FLAG, .offset = FIELD(runners.first_bad),
+	{.name = "first-bad", .type = CLI_FLAG, .offset = FIELD(first_bad),
 	 .help = "find the first --runner that differs, in a list from good to bad"},
 	{.name = "old-runners", .type = CLI_STRING, .offset = FIELD(old_runners), .value = "FOLDER",
 	 .help = "judge speed and memory against the runner files in FOLDER [the record; with --runner: the configured runners]"},
@@ -166,7 +166,7 @@ static int check_live(const struct replay_options *options, struct err *err)
 
 	if (options->upstream_file && !live)
 		return err_set(err, ERR_INVALID, "--upstream: without --live the record answers the calls of tools");
-	if (live && options->runners.list.count > 0)
+	if (live && options->runners.count > 0)
 		return err_set(err, ERR_INVALID,
 			       "--live: cannot be combined with --runner: each interpreter would call the tools again");
 	if (live && options->merge.count > 0)
@@ -179,13 +179,27 @@ static int check_live(const struct replay_options *options, struct err *err)
 
 static int check_runners(const struct replay_options *options, struct err *err)
 {
-	const struct replay_runners *runners = &options->runners;
-
-	if (runners->first_bad && runners->list.count == 0)
+	if (options->first_bad && options->runners.count == 0)
 		return err_set(err, ERR_INVALID, "--first-bad: of which interpreters? Give them with --runner");
-	if (runners->list.count > 1 && options->reports.files.count > 0)
+	if (options->runners.count > 1 && options->reports.files.count > 0)
 		return err_set(err, ERR_INVALID, "--report: a file has room for one replay, and each --runner is one");
 	return 0;
+}
+
+static int replay_all(const struct replay_trying *trying, struct err *err)
+{
+	const struct replay_options *options = trying->options;
+	struct replay_batch batch;
+
+	replay_batch_init(&batch);
+	batch.options = options;
+	batch.bless = options->bless.on ? &options->bless : NULL;
+	batch.config = trying->config;
+	batch.store = trying->store;
+	const int result = run_batch(&batch, err);
+
+	replay_batch_clear(&batch);
+	return result;
 }
 
 static int replay_run(void *arg, struct err *err)
@@ -193,7 +207,6 @@ static int replay_run(void *arg, struct err *err)
 	struct replay_options *options = arg;
 	auto_config struct config config = {0};
 	auto_store struct store *store = NULL;
-	struct replay_batch batch;
 	int result = replay_bless_check(&options->bless, err);
 
 	keep_heap_small();
@@ -208,20 +221,14 @@ static int replay_run(void *arg, struct err *err)
 	if (result == 0)
 		result = cli_open_store(&options->common, options->bless.on ? STORE_WRITE : STORE_READ, &config, &store,
 					err);
-	if (result == 0 && options->runners.list.count > 0)
-		return replay_runners_run(&options->runners, &config, options->common.json, err);
 	if (result < 0)
 		return result;
 	if (options->upstream_file)
 		config.upstream.file = options->upstream_file;
 	cli_give_way(&config, &options->priority);
-	replay_batch_init(&batch);
-	batch.options = options;
-	batch.bless = options->bless.on ? &options->bless : NULL;
-	batch.config = &config;
-	batch.store = store;
-	result = run_batch(&batch, err);
-	replay_batch_clear(&batch);
+	struct replay_trying trying = {options, &config, store, replay_all, NULL, NULL};
+
+	result = options->runners.count > 0 ? replay_runners_run(&trying, err) : replay_all(&trying, err);
 	normalise_file_forget();
 	return result;
 }
