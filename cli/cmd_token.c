@@ -31,7 +31,7 @@ static const struct cli_option token_options[] = {
 	{.name = "expires", .type = CLI_STRING, .offset = offsetof(struct token, expires), .value = "TIME",
 	 .help = "add: let the token expire: 12h, 90d or 4w from now, or a time such as 2027-03-01 [never]"},
 	{.name = "results", .type = CLI_STRING, .offset = offsetof(struct token, results), .value = "FORM",
-	 .help = "add: put details of results here: content, structured or both [tools.results]"},
+	 .help = "add: put details of results here: content, structured or both [content]"},
 	{.name = "servers", .type = CLI_STRING, .offset = offsetof(struct token, servers), .value = "LIST",
 	 .help = "add: let its programs use these upstream servers, with commas between: 'github', 'files.read_*', 'ask:mail.send', 'deny:files.write_*', or '*' [none]"},
 	{0},

@@ -63,27 +63,14 @@ static struct json_object *annotations(const struct tool *tool)
 	return object;
 }
 
-unsigned tool_results(const struct server *server, const struct store_token *token)
+unsigned tool_results(const struct store_token *token)
 {
-	const char *results = token && token->results[0] ? token->results : server->config->tools.results;
+	const char *results = token ? token->results : "";
 
 	return streq(results, "both")         ? TOOL_RESULTS_META | TOOL_RESULTS_STRUCTURED
 	       : streq(results, "structured") ? TOOL_RESULTS_STRUCTURED
 	       : streq(results, "none")       ? 0
 					      : TOOL_RESULTS_META;
-}
-
-/* As of the versions in tests/agents. Genkit and Mastra do so, too, but call themselves as their user names them. */
-static const char *const meta_to_model[] = {"@langchain/mcp-adapters", "gemini-cli-mcp-client"};
-
-void tool_results_fit(const struct server *server, const char *client, struct store_token *token)
-{
-	if (!client || token->results[0] || tool_results(server, token) != TOOL_RESULTS_META)
-		return;
-	for (size_t i = 0; i < ARRAY_SIZE(meta_to_model); i++) {
-		if (streq(client, meta_to_model[i]))
-			snprintf(token->results, sizeof(token->results), "none");
-	}
 }
 
 static size_t table_size(const struct bind *table)
@@ -247,7 +234,7 @@ int tool_run(const struct tool *tool, struct tool_call *call, struct json_object
 		refuse(&own, call, arguments, &result);
 	else if (call->answered)
 		return 0;
-	*ret = tool_result_object(&result, tool_results(call->server, call->token));
+	*ret = tool_result_object(&result, tool_results(call->token));
 	return 0;
 }
 

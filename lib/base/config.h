@@ -54,7 +54,6 @@ struct config {
 	struct config_limits limits;
 	struct {
 		const char *text; /* of run_code's text block: "plain", or "json" as the system that it replaces */
-		const char *results; /* where the details of a result are: config_results_valid */
 		bool links;          /* resource_link blocks for the files of a result */
 		struct bind_strings sets; /* "isolator", "interpreter", "bridge", "snippets" */
 		const char *bridge_output; /* of run_python's text block: "compact", "toon" */
@@ -126,7 +125,7 @@ struct config {
 
 /* tools.upstream: do models call the tools of upstream servers themselves? */
 bool config_tools_direct(const struct config *config);
-/* Is it one of the words of tools.results? */
+/* Is it a word for where the details of results go: content, structured, both or none? */
 bool config_results_valid(const char *results);
 /* Is this set of tools switched on? */
 bool config_has_set(const struct config *config, const char *name);
