@@ -338,7 +338,7 @@ static int show_limits(struct adding *adding, struct store *store, struct err *e
 	for (size_t i = 0; i < MIN(adding->count, adding->most); i++) {
 		struct group *group = &adding->groups[i];
 		struct json_object *row = json_object_new_object();
-		char *owner = strchr(group->key, ' ');
+		char *owner = group->key + strcspn(group->key, " ");
 
 		*owner = '\0';
 		json_add_string(row, "limit", group->key);

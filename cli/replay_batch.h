@@ -91,4 +91,4 @@ struct replay_trying {
 	int (*replay)(const struct replay_trying *trying, struct err *err);
 	const char *from, *folder; /* filled in: the configured runner files; a folder for others */
 };
-int replay_runners_run(struct replay_trying *trying, struct err *err);
+int replay_runners_run(const struct replay_trying *asked, struct err *err);

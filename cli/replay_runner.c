@@ -115,9 +115,10 @@ static int find_first_bad(const struct replay_trying *trying, struct err *err)
 	return from < list->count ? CLI_DIFFERENT : CLI_OK;
 }
 
-int replay_runners_run(struct replay_trying *trying, struct err *err)
+int replay_runners_run(const struct replay_trying *asked, struct err *err)
 {
-	struct config config = *trying->config; /* the same strings */
+	struct replay_trying own = *asked, *trying = &own;
+	struct config config = *asked->config; /* the same strings */
 	auto_free char *folder = NULL, *from = realpath(config.jailer.runners_dir, NULL);
 	int worst = CLI_OK;
 	int result = from ? scratch_folder(&folder, err) : err_errno(err, "%s", config.jailer.runners_dir);

@@ -218,7 +218,11 @@ int cgroup_limit(struct cgroup_group *group, const struct cgroup_limits *limits,
 	if (!group->cgroup->kind || memcmp(&group->limits, limits, sizeof(*limits)) == 0)
 		return 0;
 	int result = group->cgroup->kind->limit(group, limits, err);
-	group->limits = result < 0 ? (struct cgroup_limits){.pids = 0} : *limits;
+
+	if (result < 0)
+		memset(&group->limits, 0, sizeof(group->limits)); /* nothing is known of them */
+	else
+		group->limits = *limits;
 	return result;
 }
 

@@ -226,7 +226,8 @@ static const struct upstream_index *index_of(struct upstream_list *list)
 		count += documents[i].count;
 	}
 	index = xmalloc(sizeof(*index) + count * sizeof(*words) + list->count * sizeof(*documents));
-	memcpy(index->words, words, count * sizeof(*words));
+	if (words != NULL)
+		memcpy(index->words, words, count * sizeof(*words));
 	index->documents = memcpy(index->words + count, documents, list->count * sizeof(*documents));
 	if (atomic_compare_exchange_strong(&list->index, &other, index))
 		return index;
