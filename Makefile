@@ -167,7 +167,8 @@ LINT := $(patsubst tests/lint/%.sh,lint-%,$(wildcard tests/lint/*.sh))
 lint:
 	@$(SUBMAKE) --keep-going --output-sync=target $(LINT)
 $(LINT): lint-%: FORCE
-	@tests/lint/$*.sh
+	@B=$(B) tests/lint/$*.sh
+lint-calls: all # whose symbols it reads
 
 # Tests, what they need, and what runs (nginx/dev.sh, tests/run, .ci/deps say how).
 RUNNERS     ?=
