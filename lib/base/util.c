@@ -2,8 +2,9 @@
  * util.c - see util.h.
  *
  * Strings and numbers; whole files, and descriptors that are written in full; clocks. Memory is memory.c. Every
- * function works alone and keeps no state, so any thread may use all of them. Functions that read or write continue after EINTR;
- * functions that read know their maximum before they begin and never allocate more than one byte beyond it.
+ * function works alone and keeps no state, so any thread may use all of them. Functions that read or write continue
+ * after EINTR; functions that read know their maximum before they begin and never allocate more than one byte beyond
+ * it.
  */
 #include "util.h"
 
