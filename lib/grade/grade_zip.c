@@ -91,20 +91,6 @@ static bool stays_inside(const char *name, const char *target)
 	return !wrong_name(target);
 }
 
-/* All folders above the last part of the name; an archive need not list them. */
-static int make_folders(const struct unpacking *unpacking, const char *name, struct err *err)
-{
-	auto_free char *part = xstrdup(name);
-
-	for (char *slash = strchr(part, '/'); slash; slash = strchr(slash + 1, '/')) {
-		*slash = '\0';
-		if (mkdirat(unpacking->top, part, 0700) && errno != EEXIST)
-			return err_errno(err, "unpacking %s", name);
-		*slash = '/';
-	}
-	return 0;
-}
-
 static int write_data(struct unpacking *unpacking, int fd, const char *name, struct err *err)
 {
 	const void *data;
@@ -165,10 +151,17 @@ static int check_entry(struct unpacking *unpacking, struct archive_entry *entry,
 static int add_entry(struct unpacking *unpacking, struct archive_entry *entry, struct err *err)
 {
 	const char *name = archive_entry_pathname(entry);
-	int result = make_folders(unpacking, name, err);
+	auto_free char *part = xstrdup(name);
 
-	if (result < 0 || archive_entry_filetype(entry) == AE_IFLNK)
-		return result;
+	/* All folders above the last part of the name; an archive need not list them. */
+	for (char *slash = strchr(part, '/'); slash; slash = strchr(slash + 1, '/')) {
+		*slash = '\0';
+		if (mkdirat(unpacking->top, part, 0700) && errno != EEXIST)
+			return err_errno(err, "unpacking %s", name);
+		*slash = '/';
+	}
+	if (archive_entry_filetype(entry) == AE_IFLNK)
+		return 0;
 	if (archive_entry_filetype(entry) == AE_IFREG)
 		return add_file(unpacking, entry, name, err);
 	if (mkdirat(unpacking->top, name, 0700) && errno != EEXIST)
@@ -209,25 +202,6 @@ static int walk(struct unpacking *unpacking, each_entry *each, struct err *err)
 	if (next != ARCHIVE_EOF)
 		return err_set(err, ERR_INVALID, "%s: %s", unpacking->path, archive_error_string(archive));
 	return 0;
-}
-
-/* Nothing is written before all names have been looked at. Names marked as UTF-8 need a locale that has their
- * characters. */
-static int unpack(struct unpacking *unpacking, struct err *err)
-{
-	locale_t utf8 = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
-	locale_t before = utf8 ? uselocale(utf8) : (locale_t)0;
-	int result = walk(unpacking, check_entry, err);
-
-	if (result == 0)
-		result = walk(unpacking, add_entry, err);
-	if (result == 0)
-		result = walk(unpacking, add_link, err);
-	if (utf8) {
-		uselocale(before);
-		freelocale(utf8);
-	}
-	return result;
 }
 
 /* -------- where the package is ------------------------------------------------------------------------ */
@@ -274,7 +248,19 @@ int grade_zip_unpack(const char *path, const char *folder, char **ret_package, s
 	auto_close int fd = open(top, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 	if (fd < 0)
 		return err_errno(err, "making %s", top);
-	int result = unpack(&(struct unpacking){.path = path, .top = fd}, err);
-
+	struct unpacking unpacking = {.path = path, .top = fd};
+	/* Names marked as UTF-8 need a locale that has their characters. */
+	locale_t utf8 = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
+	locale_t before = utf8 ? uselocale(utf8) : (locale_t)0;
+	/* Nothing is written before all names have been looked at. */
+	int result = walk(&unpacking, check_entry, err);
+	if (result == 0)
+		result = walk(&unpacking, add_entry, err);
+	if (result == 0)
+		result = walk(&unpacking, add_link, err);
+	if (utf8) {
+		uselocale(before);
+		freelocale(utf8);
+	}
 	return result < 0 ? result : find_package(path, top, ret_package, err);
 }
