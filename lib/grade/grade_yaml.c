@@ -101,23 +101,6 @@ static int build_mapping(struct reader *reader, int depth, struct json_object *o
 	return 0;
 }
 
-static int build_sequence(struct reader *reader, int depth, struct json_object *array, struct err *err)
-{
-	for (;;) {
-		auto_event yaml_event_t item = {0};
-		struct json_object *value = NULL;
-		int result;
-
-		if ((result = next(reader, &item, err)) < 0)
-			return result;
-		if (item.type == YAML_SEQUENCE_END_EVENT)
-			return 0;
-		if ((result = build(reader, &item, depth + 1, &value, err)) < 0)
-			return result;
-		json_object_array_add(array, value);
-	}
-}
-
 static int build(struct reader *reader, const yaml_event_t *event, int depth, struct json_object **ret, struct err *err)
 {
 	auto_json struct json_object *made = NULL;
@@ -144,7 +127,17 @@ static int build(struct reader *reader, const yaml_event_t *event, int depth, st
 	case YAML_SEQUENCE_START_EVENT:
 		anchor = event->data.sequence_start.anchor;
 		made = json_object_new_array();
-		result = build_sequence(reader, depth, made, err);
+		for (bool ended = false; result == 0 && !ended;) {
+			auto_event yaml_event_t item = {0};
+			struct json_object *value = NULL;
+
+			result = next(reader, &item, err);
+			ended = result == 0 && item.type == YAML_SEQUENCE_END_EVENT;
+			if (result == 0 && !ended)
+				result = build(reader, &item, depth + 1, &value, err);
+			if (result == 0 && !ended)
+				json_object_array_add(made, value);
+		}
 		break;
 	case YAML_ALIAS_EVENT: /* "*name": the value behind "&name", further up; it is complete */
 		if (!json_object_object_get_ex(reader->anchors, (const char *)event->data.alias.anchor, &found))

@@ -91,14 +91,20 @@ static bool stays_inside(const char *name, const char *target)
 	return !wrong_name(target);
 }
 
-static int write_data(struct unpacking *unpacking, int fd, const char *name, struct err *err)
+static int add_file(struct unpacking *unpacking, struct archive_entry *entry, const char *name, struct err *err)
 {
+	mode_t mode = archive_entry_perm(entry) & 0777;
+	auto_close int fd = openat(unpacking->top, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 	const void *data;
 	size_t length;
 	la_int64_t at;
 	int64_t end = 0;
 	int result;
 
+	if (fd < 0 && (errno == EEXIST || errno == ENOTDIR || errno == EISDIR))
+		return refuse(unpacking, name, "is there twice", err);
+	if (fd < 0)
+		return err_errno(err, "unpacking %s", name);
 	while ((result = archive_read_data_block(unpacking->archive, &data, &length, &at)) == ARCHIVE_OK) {
 		if (at < end || at + (int64_t)length - end > GRADE_ZIP_BYTES - unpacking->bytes)
 			return err_set(err, ERR_LIMIT, "%s holds more than %lld GiB", unpacking->path,
@@ -110,22 +116,7 @@ static int write_data(struct unpacking *unpacking, int fd, const char *name, str
 	}
 	if (result != ARCHIVE_EOF)
 		return refuse(unpacking, name, archive_error_string(unpacking->archive), err);
-	return 0;
-}
-
-static int add_file(struct unpacking *unpacking, struct archive_entry *entry, const char *name, struct err *err)
-{
-	mode_t mode = archive_entry_perm(entry) & 0777;
-	auto_close int fd = openat(unpacking->top, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-
-	if (fd < 0 && (errno == EEXIST || errno == ENOTDIR || errno == EISDIR))
-		return refuse(unpacking, name, "is there twice", err);
-	if (fd < 0)
-		return err_errno(err, "unpacking %s", name);
-	int result = write_data(unpacking, fd, name, err);
-	if (result == 0 && fchmod(fd, mode | 0600))
-		return err_errno(err, "unpacking %s", name);
-	return result;
+	return fchmod(fd, mode | 0600) ? err_errno(err, "unpacking %s", name) : 0;
 }
 
 static int check_entry(struct unpacking *unpacking, struct archive_entry *entry, struct err *err)
