@@ -49,27 +49,6 @@ static void channel_clear(struct channel *channel)
 	*channel = (struct channel)CHANNEL_INIT;
 }
 
-/* Pipes for a program; its ends go into `program`, and are the caller's to close after begin. */
-static int channel_open(struct channel *channel, struct jail_program *program, struct err *err)
-{
-	int in[2], out[2];
-
-	*channel = (struct channel)CHANNEL_INIT;
-	buf_init(&channel->to, LINE_MAX_BYTES);
-	buf_init(&channel->from, LINE_MAX_BYTES);
-	if (pipe2(in, O_CLOEXEC))
-		return err_errno(err, "making a pipe");
-	program->stdin_fd = in[0];
-	channel->in = in[1];
-	if (pipe2(out, O_CLOEXEC))
-		return err_errno(err, "making a pipe");
-	program->stdout_fd = out[1];
-	channel->out = out[0];
-	if (fcntl(channel->in, F_SETFL, O_NONBLOCK) || fcntl(channel->out, F_SETFL, O_NONBLOCK))
-		return err_errno(err, "setting up a pipe");
-	return 0;
-}
-
 /* Sends what can be sent of `to`. */
 static void channel_send(struct channel *channel)
 {
@@ -157,12 +136,21 @@ static int begin(struct jail_client *client, struct jail_once *once, const struc
 {
 	auto_close int code = memfd_with("exam", text->data, text->length);
 	auto_close int errors = memfd_create("stderr", MFD_CLOEXEC);
-	int result = code < 0 || errors < 0 ? err_errno(err, "an anonymous file") : 0;
+	int in[2] = {-1, -1}, out[2] = {-1, -1}, result = 0;
 
-	once->program.stdin_fd = once->program.stdout_fd = -1;
-	if (result == 0)
-		result = channel_open(channel, &once->program, err);
+	*channel = (struct channel)CHANNEL_INIT;
+	buf_init(&channel->to, LINE_MAX_BYTES);
+	buf_init(&channel->from, LINE_MAX_BYTES);
+	if (code < 0 || errors < 0)
+		result = err_errno(err, "an anonymous file");
+	else if (pipe2(in, O_CLOEXEC) || pipe2(out, O_CLOEXEC) || fcntl(in[1], F_SETFL, O_NONBLOCK) ||
+		 fcntl(out[0], F_SETFL, O_NONBLOCK))
+		result = err_errno(err, "making pipes");
+	channel->in = in[1];
+	channel->out = out[0];
 	once->program.code_fd = code;
+	once->program.stdin_fd = in[0];
+	once->program.stdout_fd = out[1];
 	once->program.stderr_fd = errors;
 	if (result == 0)
 		result = jail_once_begin(client, once, err);
@@ -410,17 +398,9 @@ static void take_end(const struct grade_candidate *candidate, struct grade_exam_
 	result->wall_us = MIN(result->wall_us, candidate->ended_us - candidate->given_us);
 }
 
-static void judge(struct talk *talk, struct grade_exam_result *result)
+/* The verdict of tests that came to one. */
+static void judge(const char *end, const char *text, struct grade_exam_result *result)
 {
-	const char *end = json_get_string(talk->verdict, "end"), *text = json_get_string(talk->verdict, "text");
-
-	take_end(talk->candidate, result);
-	if (!end || streq(end, "ended")) {
-		/* It closed its output and lives on, or the tests' own process failed on what it was sent. */
-		if (result->verdict == GRADE_JE)
-			GRADE_SAY(result, GRADE_RTE, "failed: the program stopped answering");
-		return;
-	}
 	result->premature = false;
 	result->apart = streq(end, "apart");
 	if (streq(end, "passed"))
@@ -468,7 +448,12 @@ static int part(struct talk *talk, struct grade_exam_result *result, struct err 
 	const struct jail_once *tests = &talk->examiner->once;
 	if (talk->broken && tests->over && (!tests->done || tests->result.verdict == JAIL_XX))
 		return err_set(err, ERR_SYSTEM, "the jail of the tests failed");
-	judge(talk, result);
+	take_end(talk->candidate, result);
+	if (settled)
+		judge(end, json_get_string(talk->verdict, "text"), result);
+	else if (result->verdict == GRADE_JE)
+		/* It closed its output and lives on, or the tests' own process failed on what it was sent. */
+		GRADE_SAY(result, GRADE_RTE, "failed: the program stopped answering");
 	return 0;
 }
 

@@ -86,27 +86,6 @@ static int give_folder(struct grade_trial *trial, const char *path, const char *
 	return result;
 }
 
-/* Fills trial->files; clear it also after an error. */
-static int given_open(struct grade_trial *trial, struct err *err)
-{
-	const struct grade_program *program = trial->program;
-
-	trial->files = xcalloc(program->count + 1, sizeof(*trial->files));
-	memcpy(trial->files, program->files, program->count * sizeof(*trial->files));
-	trial->n_files = program->count;
-	return trial->node->files ? give_folder(trial, trial->node->files, "", 0, err) : 0;
-}
-
-static void given_clear(struct grade_trial *trial)
-{
-	for (size_t i = trial->n_files - trial->n_own; i < trial->n_files; i++) {
-		free((void *)(uintptr_t)trial->files[i].name);
-		close(trial->files[i].fd);
-	}
-	free(steal(&trial->files));
-	trial->n_files = trial->n_own = 0;
-}
-
 /* -------- what jails are given ------------------------------------------------------------------------ */
 
 static struct jail_once submission(const struct grade_trial *trial)
@@ -224,14 +203,14 @@ static void ahead_pointer(struct grade_ahead **ahead)
 }
 
 /* Where it fails, the next run makes its jail itself, and says what is wrong. */
-static void make_ahead(const struct grade_trial *trial)
+static void make_ahead(const struct grade_trial *trial, const struct jail_spec *spec)
 {
 	if (!trial->ahead || *trial->ahead)
 		return;
 	struct grade_ahead *ahead = xcalloc(1, sizeof(*ahead));
 
-	ahead->once.spec = submission(trial).spec;
-	snprintf(ahead->runner, sizeof(ahead->runner), "%s", ahead->once.spec.runner);
+	ahead->once.spec = *spec;
+	snprintf(ahead->runner, sizeof(ahead->runner), "%s", spec->runner);
 	if (jail_once_open(trial->client, &ahead->once, NULL) < 0)
 		grade_ahead_free(steal(&ahead));
 	*trial->ahead = ahead;
@@ -262,7 +241,7 @@ static int run_submission(const struct grade_trial *trial, struct grade_ahead **
 		err = ERR_INIT;
 		int result = jail_once_begin(trial->client, once, &err);
 		if (result == 0) {
-			make_ahead(trial);
+			make_ahead(trial, &wanted.spec);
 			result = jail_once_end(trial->client, once, &err);
 		}
 		if (result == 0 && once->result.verdict != JAIL_XX)
@@ -472,11 +451,14 @@ void grade_case_run(const struct grade_bench *bench, struct jail_client *client,
 		.news = {.next = -1},
 		.input = -1,
 		.answer = -1,
+		.files = xcalloc(program->count + 1, sizeof(*trial.files)),
+		.n_files = program->count,
 	};
 	struct err err = ERR_INIT;
 
-	if (grade_package_file(bench->package, node->in, &trial.input, &err) < 0 ||
-	    open_answer(&trial, &err) < 0 || given_open(&trial, &err) < 0)
+	memcpy(trial.files, program->files, program->count * sizeof(*trial.files));
+	if (grade_package_file(bench->package, node->in, &trial.input, &err) < 0 || open_answer(&trial, &err) < 0 ||
+	    (node->files && give_folder(&trial, node->files, "", 0, &err) < 0))
 		GRADE_SAY(&outcome, GRADE_JE, "%s", err.text);
 	else if (bench->package->interactive && bench->n_validators == 0)
 		GRADE_SAY(&outcome, GRADE_JE, "an interactive problem needs a validator of its own");
@@ -484,7 +466,11 @@ void grade_case_run(const struct grade_bench *bench, struct jail_client *client,
 		run_passes(&trial);
 	grade_feedback_clear(&trial.feedback);
 	grade_feedback_clear(&trial.news);
-	given_clear(&trial);
+	for (size_t i = trial.n_files - trial.n_own; i < trial.n_files; i++) {
+		free(unconst(trial.files[i].name));
+		close(trial.files[i].fd);
+	}
+	free(trial.files);
 	close_pointer(&trial.input);
 	close_pointer(&trial.answer);
 	*ret = outcome;

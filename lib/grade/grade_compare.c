@@ -21,17 +21,12 @@ struct token {
 	size_t length;
 };
 
-static bool blank(char c)
-{
-	return c == ' ' || (c >= '\t' && c <= '\r');
-}
-
 /* The blanks, or the other characters, that come next. */
 static struct token next(struct text *text, bool blanks)
 {
 	struct token token = {.data = text->data};
 
-	while (text->data < text->end && blank(*text->data) == blanks)
+	while (text->data < text->end && (*text->data == ' ' || (*text->data >= '\t' && *text->data <= '\r')) == blanks)
 		text->data++;
 	token.length = (size_t)(text->data - token.data);
 	return token;

@@ -95,17 +95,6 @@ static void put_cpp_tests(struct buf *text, const char *test)
 	buf_puts(text, "void sallyport_tests_run()\n{\n\tsallyport_tests();\n}\n");
 }
 
-/* May NAME be a macro in the tests? Not where they also have a member of this name. */
-static bool replaceable(const char *test, const char *name)
-{
-	size_t length = strlen(name);
-
-	for (const char *at = strstr(test, name); at; at = strstr(at + length, name))
-		if (!grade_source_in_name(at[length]) && at > test && strchr(".>:", at[-1]))
-			return false;
-	return length > 0;
-}
-
 /* Declares the function, and gives the tests the one of exactly this type, whatever else has its name. The signature is
  * "TYPE NAME(PARAMETERS". */
 static void put_declared(struct buf *text, const char *signature, const char *test)
@@ -118,17 +107,22 @@ static void put_declared(struct buf *text, const char *signature, const char *te
 	while (at > signature && grade_source_in_name(at[-1]))
 		at--;
 	auto_free char *name = xstrndup(at, (size_t)(end - at));
-	bool replaced = !str_starts(signature, "template") && replaceable(test, name);
+	size_t length = strlen(name);
+	bool replaced = length > 0 && !str_starts(signature, "template");
+
+	/* The name is no macro in the tests where they also have a member of this name. */
+	for (const char *use = strstr(test, name); replaced && use; use = strstr(use + length, name))
+		replaced = grade_source_in_name(use[length]) || use == test || !strchr(".>:", use[-1]);
 
 	buf_printf(text, "%s;\n", signature);
 	if (replaced) {
 		/* Headers come before a macro that could change them; their guards allow them a second time. */
 		for (const char *line = test, *next; *line; line = next) {
-			size_t length = strcspn(line, "\n");
+			size_t end_of_line = strcspn(line, "\n");
 
-			next = line + length + (line[length] == '\n');
+			next = line + end_of_line + (line[end_of_line] == '\n');
 			if (str_starts(line + strspn(line, " \t"), "#include"))
-				buf_printf(text, "%.*s\n", (int)length, line);
+				buf_printf(text, "%.*s\n", (int)end_of_line, line);
 		}
 		buf_printf(text, "%.*ssallyport_type_of_%s;\n", (int)(at - signature), signature, at);
 		buf_printf(text, "static decltype(sallyport_type_of_%s) &sallyport_tested = ::%s;\n", name, name);

@@ -194,25 +194,6 @@ static void apply_use(enum time_use use, struct grade_expect_part *part)
 	part->upper_bound = use == UPPER || (use == BY_VERDICTS && part->required == TLE);
 }
 
-/* What the rule says of parts of the data. */
-static void add_parts(struct json_object *rule, struct grade_expect *ret)
-{
-	json_object_object_foreach(rule, key, value)
-	{
-		if (!grade_expect_names_part(key) || !value || !json_object_is_type(value, json_type_object) ||
-		    ret->n_parts == GRADE_PARTS_MAX)
-			continue;
-		struct grade_expect_part *part = &ret->parts[ret->n_parts++];
-
-		*part = (struct grade_expect_part){.pattern = key,
-						   .permitted = verdict_set(value, "permitted", ANY),
-						   .required = verdict_set(value, "required", ANY),
-						   .message = grade_yaml_text(value, "message")};
-		apply_use(time_use(value), part);
-		read_score(value, &part->has_score, &part->least, &part->most);
-	}
-}
-
 static void add_rule(const struct grade_expect_part *rule, struct grade_expect *ret)
 {
 	ret->lower_bound = ret->lower_bound || rule->lower_bound;
@@ -255,11 +236,24 @@ static void apply_rule(struct json_object *rule, const struct folder *replaced, 
 	if ((text = grade_yaml_text(rule, "message")) && ret->n_parts < GRADE_PARTS_MAX)
 		ret->parts[ret->n_parts++] = (struct grade_expect_part){
 			.pattern = ALL_DATA, .permitted = ALL, .required = ALL, .message = text};
-	add_parts(rule, ret);
 	if ((text = grade_yaml_text(rule, "language")))
 		ret->hint.language = text;
 	if ((text = grade_yaml_text(rule, "entrypoint")))
 		ret->hint.entry = text;
+	json_object_object_foreach(rule, key, value)
+	{
+		if (!grade_expect_names_part(key) || !json_object_is_type(value, json_type_object) ||
+		    ret->n_parts == GRADE_PARTS_MAX)
+			continue;
+		struct grade_expect_part *part = &ret->parts[ret->n_parts++];
+
+		*part = (struct grade_expect_part){.pattern = key,
+						   .permitted = verdict_set(value, "permitted", ANY),
+						   .required = verdict_set(value, "required", ANY),
+						   .message = grade_yaml_text(value, "message")};
+		apply_use(time_use(value), part);
+		read_score(value, &part->has_score, &part->least, &part->most);
+	}
 }
 
 /* Only what lies in a folder has its row. */

@@ -27,18 +27,6 @@ static bool belongs(const struct grade_file *file, const char *entry)
 	return strncmp(file->name, entry, length) == 0 && (file->name[length] == '\0' || file->name[length] == '/');
 }
 
-/* Does another source name it, as programs name their parts? */
-static bool named_elsewhere(const struct grade_source *whole, const char *entry)
-{
-	auto_free char *quoted = xasprintf("\"%s", entry);
-
-	for (size_t i = 0; i < whole->count; i++)
-		if (!belongs(&whole->files[i], entry) && (grade_file_names(&whole->files[i], entry) ||
-							  grade_file_contains(&whole->files[i], quoted)))
-			return true;
-	return false;
-}
-
 static bool has_main(const struct grade_source *whole, const char *entry, struct json_object *runners)
 {
 	for (size_t i = 0; i < whole->count; i++) {
@@ -58,40 +46,22 @@ static int find_entries(const struct grade_source *whole, struct json_object *ru
 	for (size_t i = 0; i < whole->count && !whole->script; i++) {
 		auto_free char *entry = xstrndup(whole->files[i].name, strcspn(whole->files[i].name, "/"));
 		auto_free char *build = xasprintf("%s/build", entry), *run = xasprintf("%s/run", entry);
-		bool scripted = grade_source_file(whole, build) || grade_source_file(whole, run), seen = false;
+		auto_free char *quoted = xasprintf("\"%s", entry);
+		bool scripted = grade_source_file(whole, build) || grade_source_file(whole, run), other = false;
 
 		for (size_t k = 0; k < ret->count; k++)
-			seen = seen || belongs(&whole->files[i], ret->names[k]);
-		if (seen || named_elsewhere(whole, entry) || !(scripted || has_main(whole, entry, runners)))
+			other = other || belongs(&whole->files[i], ret->names[k]);
+		/* Does another source name it, as programs name their parts? */
+		for (size_t k = 0; k < whole->count && !other; k++)
+			other = !belongs(&whole->files[k], entry) && (grade_file_names(&whole->files[k], entry) ||
+								      grade_file_contains(&whole->files[k], quoted));
+		if (other || !(scripted || has_main(whole, entry, runners)))
 			continue;
 		if (ret->count == GRADE_VALIDATORS_MAX)
 			return err_set(err, ERR_LIMIT, "more than %d output validators", GRADE_VALIDATORS_MAX);
 		ret->names[ret->count++] = steal(&entry);
 	}
 	return 0;
-}
-
-/* What belongs to the other programs goes. */
-static void keep(struct grade_source *source, const struct entries *entries, const char *kept)
-{
-	size_t count = 0;
-
-	for (size_t i = 0; i < source->count; i++) {
-		bool other = false;
-
-		for (size_t k = 0; k < entries->count; k++)
-			other = other ||
-				(!streq(entries->names[k], kept) && belongs(&source->files[i], entries->names[k]));
-		if (other) {
-			free(source->files[i].name);
-			free(source->files[i].data);
-			continue;
-		}
-		if (i == source->entry)
-			source->entry = count;
-		source->files[count++] = source->files[i];
-	}
-	source->count = count;
 }
 
 /* -------- making them --------------------------------------------------------------------------------- */
@@ -131,16 +101,30 @@ static int make_entry(const struct grade_maker *maker, const char *path, const s
 	struct json_object *runner = jail_runner_for_file(maker->runners, name);
 	const struct grade_hint hint = {runner ? json_get_string(runner, "name") : NULL, name};
 	struct stat st;
-	int result;
+	bool folder = stat(place, &st) == 0 && S_ISDIR(st.st_mode);
+	int result = grade_source_read(maker->package, maker->runners, folder ? place : path, folder ? NULL : &hint,
+				       &source, err);
+	size_t count = 0;
 
-	if (stat(place, &st) == 0 && S_ISDIR(st.st_mode))
-		result = grade_source_read(maker->package, maker->runners, place, NULL, &source, err);
-	else
-		result = grade_source_read(maker->package, maker->runners, path, &hint, &source, err);
 	if (result < 0)
 		return result;
-	if (!S_ISDIR(st.st_mode))
-		keep(&source, entries, name);
+	/* What belongs to the other programs goes. */
+	for (size_t i = 0; i < source.count; i++) {
+		bool other = false;
+
+		for (size_t k = 0; k < entries->count && !folder; k++)
+			other = other ||
+				(!streq(entries->names[k], name) && belongs(&source.files[i], entries->names[k]));
+		if (other) {
+			free(source.files[i].name);
+			free(source.files[i].data);
+			continue;
+		}
+		if (i == source.entry)
+			source.entry = count;
+		source.files[count++] = source.files[i];
+	}
+	source.count = count;
 	return make(maker, &source, what, ret, err);
 }
 

@@ -126,20 +126,6 @@ static int seconds(const char *text, const char *file, double *ret, struct err *
 	return 0;
 }
 
-/* timelimit = '2.5' */
-static int domjudge_ini(char *text, double *ret, struct err *err)
-{
-	for (char *save = NULL, *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
-		line += strspn(line, " \t");
-		if (!str_starts(line, "timelimit"))
-			continue;
-		char *value = strchr(line, '=');
-		if (value)
-			return seconds(value + 1 + strspn(value + 1, " \t'\""), GRADE_DOMJUDGE_INI, ret, err);
-	}
-	return 0;
-}
-
 static int other_time_limit(struct grade_package *package, struct err *err)
 {
 	auto_free char *plain = NULL, *ini = NULL;
@@ -148,8 +134,16 @@ static int other_time_limit(struct grade_package *package, struct err *err)
 		return 0;
 	if (read_file_at(package->dir, ".timelimit", SMALL_FILE_MAX, &plain, NULL, NULL) == 0)
 		return seconds(past_mark(plain), ".timelimit", &package->time_limit, err);
-	if (read_file_at(package->dir, GRADE_DOMJUDGE_INI, SMALL_FILE_MAX, &ini, NULL, NULL) == 0)
-		return domjudge_ini(past_mark(ini), &package->time_limit, err);
+	if (read_file_at(package->dir, GRADE_DOMJUDGE_INI, SMALL_FILE_MAX, &ini, NULL, NULL) < 0)
+		return 0;
+	for (char *save = NULL, *line = strtok_r(past_mark(ini), "\n", &save); line;
+	     line = strtok_r(NULL, "\n", &save)) {
+		line += strspn(line, " \t");
+		char *value = str_starts(line, "timelimit") ? strchr(line, '=') : NULL; /* timelimit = '2.5' */
+		if (value)
+			return seconds(value + 1 + strspn(value + 1, " \t'\""), GRADE_DOMJUDGE_INI,
+				       &package->time_limit, err);
+	}
 	return 0;
 }
 
@@ -308,9 +302,9 @@ int grade_package_file(const struct grade_package *package, const char *path, in
 /* A constant is a value, or a mapping: its member `value` is {{NAME}}, the others are {{NAME.MEMBER}}. */
 static const char *constant(const struct grade_package *package, const char *name)
 {
-	const char *dot = strchr(name, '.');
-	auto_free char *first = xstrndup(name, dot ? (size_t)(dot - name) : strlen(name));
+	auto_free char *first = xstrndup(name, strcspn(name, "."));
 	struct json_object *members = json_get(package->constants, first, json_type_object);
+	const char *dot = strchr(name, '.');
 
 	return members ? grade_yaml_text(members, dot ? dot + 1 : "value") : grade_yaml_text(package->constants, name);
 }

@@ -152,37 +152,6 @@ static int64_t integer(struct json_object *object, const char *name)
 	return json_object_get_int64(json_get(object, name, json_type_int));
 }
 
-static struct json_object *print_result(const struct grade_submission *submission)
-{
-	const struct grade_total *total = &submission->total;
-	struct json_object *object = json_object_new_object(), *groups = json_object_new_array();
-
-	json_add_string(object, "verdict", grade_verdict_text(total->verdict));
-	add_number(object, "score", total->score);
-	add_number(object, "full", total->full);
-	json_add_string(object, "case", total->first ? total->first->name : NULL);
-	json_add_string(object, "message", total->message);
-	json_add_int(object, "cases_run", (int64_t)total->cases_run);
-	json_add_int(object, "cpu", total->cpu_us);
-	json_add_int(object, "wall", total->wall_us);
-	json_add_int(object, "memory", total->memory_bytes);
-	for (size_t i = 0; i < total->n_groups; i++) {
-		struct json_object *group = json_object_new_object();
-
-		json_add_string(group, "name", total->groups[i].group->name);
-		json_add_string(group, "verdict", grade_verdict_text(total->groups[i].verdict));
-		add_number(group, "score", total->groups[i].score);
-		json_object_array_add(groups, group);
-	}
-	json_add(object, "groups", groups);
-	json_add_string(object, "language", submission->language);
-	json_add_bool(object, "compiled", submission->compiled);
-	json_add_bool(object, "from_cache", submission->from_cache);
-	json_add_string(object, "unmet", submission->unmet);
-	json_add_bool(object, "by_case", submission->expect.by_case);
-	return object;
-}
-
 /* A group, or a case, of the test data; NULL: nothing is called so. */
 static const struct grade_node *node_named(const struct grade_judge *judge, struct json_object *object,
 					   const char *member)
@@ -190,24 +159,6 @@ static const struct grade_node *node_named(const struct grade_judge *judge, stru
 	const char *name = json_get_string(object, member);
 
 	return name ? grade_data_find(judge->root, name) : NULL;
-}
-
-static bool parse_groups(const struct grade_judge *judge, struct json_object *groups, struct grade_total *total)
-{
-	size_t count = groups ? json_object_array_length(groups) : 0;
-
-	total->groups = xcalloc(count + 1, sizeof(*total->groups));
-	for (size_t i = 0; i < count; i++) {
-		struct json_object *group = json_object_array_get_idx(groups, i);
-		struct grade_group_result *result = &total->groups[total->n_groups++];
-		const char *verdict = json_get_string(group, "verdict");
-
-		result->group = node_named(judge, group, "name");
-		result->score = number(group, "score");
-		if (!result->group || !verdict || grade_verdict_parse(verdict, &result->verdict))
-			return false;
-	}
-	return true;
 }
 
 static void copy_text(struct json_object *object, const char *name, char *ret, size_t size)
@@ -226,6 +177,8 @@ static bool flag(struct json_object *object, const char *name)
 static bool parse_result(const struct grade_judge *judge, struct json_object *result,
 			 struct grade_submission *submission)
 {
+	struct json_object *groups = json_get(result, "groups", json_type_array);
+	size_t count = groups ? json_object_array_length(groups) : 0;
 	const char *verdict = json_get_string(result, "verdict");
 	struct grade_total total = {
 		.score = number(result, "score"),
@@ -235,10 +188,21 @@ static bool parse_result(const struct grade_judge *judge, struct json_object *re
 		.cpu_us = integer(result, "cpu"),
 		.wall_us = integer(result, "wall"),
 		.memory_bytes = integer(result, "memory"),
+		.groups = xcalloc(count + 1, sizeof(*total.groups)),
+		.n_groups = count,
 	};
+	bool readable = verdict && grade_verdict_parse(verdict, &total.verdict) == 0;
 
-	if (!verdict || grade_verdict_parse(verdict, &total.verdict) ||
-	    !parse_groups(judge, json_get(result, "groups", json_type_array), &total)) {
+	for (size_t i = 0; i < count && readable; i++) {
+		struct json_object *group = json_object_array_get_idx(groups, i);
+		struct grade_group_result *one = &total.groups[i];
+
+		verdict = json_get_string(group, "verdict");
+		one->group = node_named(judge, group, "name");
+		one->score = number(group, "score");
+		readable = one->group && verdict && grade_verdict_parse(verdict, &one->verdict) == 0;
+	}
+	if (!readable) {
 		free(total.groups);
 		return false;
 	}
@@ -345,10 +309,35 @@ void grade_recall_keep_limit(const struct grade_work *work)
 void grade_recall_keep(const struct grade_work *work, const struct grade_entry *entry)
 {
 	const struct grade_memory *memory = work->judge->memory;
-	auto_json struct json_object *result = NULL;
+	const struct grade_submission *submission = entry->submission;
+	const struct grade_total *total = &submission->total;
 
-	if (!memory || !*entry->key || entry->submission->total.verdict == GRADE_JE)
+	if (!memory || !*entry->key || total->verdict == GRADE_JE)
 		return;
-	result = print_result(entry->submission);
-	memory->keep(memory->arg, entry->submission->name, entry->key, result);
+	auto_json struct json_object *object = json_object_new_object();
+	struct json_object *groups = json_object_new_array();
+	json_add_string(object, "verdict", grade_verdict_text(total->verdict));
+	add_number(object, "score", total->score);
+	add_number(object, "full", total->full);
+	json_add_string(object, "case", total->first ? total->first->name : NULL);
+	json_add_string(object, "message", total->message);
+	json_add_int(object, "cases_run", (int64_t)total->cases_run);
+	json_add_int(object, "cpu", total->cpu_us);
+	json_add_int(object, "wall", total->wall_us);
+	json_add_int(object, "memory", total->memory_bytes);
+	for (size_t i = 0; i < total->n_groups; i++) {
+		struct json_object *group = json_object_new_object();
+
+		json_add_string(group, "name", total->groups[i].group->name);
+		json_add_string(group, "verdict", grade_verdict_text(total->groups[i].verdict));
+		add_number(group, "score", total->groups[i].score);
+		json_object_array_add(groups, group);
+	}
+	json_add(object, "groups", groups);
+	json_add_string(object, "language", submission->language);
+	json_add_bool(object, "compiled", submission->compiled);
+	json_add_bool(object, "from_cache", submission->from_cache);
+	json_add_string(object, "unmet", submission->unmet);
+	json_add_bool(object, "by_case", submission->expect.by_case);
+	memory->keep(memory->arg, submission->name, entry->key, object);
 }

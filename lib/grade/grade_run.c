@@ -103,23 +103,6 @@ static char *name_of(const struct grade_sample *sample)
 	return xasprintf("%s #%zu", sample->task->id, sample->number);
 }
 
-static bool parse_result(struct json_object *object, struct grade_exam_result *ret)
-{
-	const char *verdict = json_get_string(object, "verdict"), *text = json_get_string(object, "text");
-	struct grade_exam_result result = {
-		.premature = json_object_get_boolean(json_get(object, "premature", json_type_boolean)),
-		.in_process = json_object_get_boolean(json_get(object, "in_process", json_type_boolean)),
-		.cpu_us = json_object_get_int64(json_get(object, "cpu", json_type_int)),
-		.wall_us = json_object_get_int64(json_get(object, "wall", json_type_int)),
-	};
-
-	if (!verdict || !text || grade_verdict_parse(verdict, &result.verdict))
-		return false;
-	snprintf(result.message, sizeof(result.message), "%s", text);
-	*ret = result;
-	return true;
-}
-
 static void recall_all(struct work *work)
 {
 	const struct grade_run *run = work->run;
@@ -134,15 +117,27 @@ static void recall_all(struct work *work)
 		const struct grade_sample *sample = &run->tasks->samples[i];
 		struct slot *slot = &work->slots[i];
 		auto_free char *name = name_of(sample);
-		auto_json struct json_object *result = NULL;
+		auto_json struct json_object *found = NULL;
 
 		buf_reset(&about);
 		buf_printf(&about, "%s %d %s ", common, (int)sample->task->tongue, sample->text ? sample->text : "");
 		json_print(&about, sample->task->line);
 		sha256_hex(about.data, about.length, slot->key);
-		slot->done = run->memory->recall(run->memory->arg, name, slot->key, &result) &&
-			     parse_result(result, &slot->result);
-		work->finished += slot->done;
+		if (!run->memory->recall(run->memory->arg, name, slot->key, &found))
+			continue;
+		const char *verdict = json_get_string(found, "verdict"), *text = json_get_string(found, "text");
+		struct grade_exam_result result = {
+			.premature = json_object_get_boolean(json_get(found, "premature", json_type_boolean)),
+			.in_process = json_object_get_boolean(json_get(found, "in_process", json_type_boolean)),
+			.cpu_us = json_object_get_int64(json_get(found, "cpu", json_type_int)),
+			.wall_us = json_object_get_int64(json_get(found, "wall", json_type_int)),
+		};
+		if (!verdict || !text || grade_verdict_parse(verdict, &result.verdict))
+			continue;
+		snprintf(result.message, sizeof(result.message), "%s", text);
+		slot->result = result;
+		slot->done = true;
+		work->finished++;
 	}
 }
 

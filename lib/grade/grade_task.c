@@ -155,28 +155,20 @@ static bool has(struct json_object *line, const char *name)
 	return json_get_string(line, name) != NULL;
 }
 
-/* Tests that say nothing would let every sample pass. */
-static bool are_tests(const struct json_object *list)
-{
-	size_t count = json_object_array_length(list);
-
-	for (size_t i = 0; i < count; i++)
-		if (!json_object_is_type(json_object_array_get_idx(list, i), json_type_string))
-			return false;
-	return count > 0;
-}
-
 static int read_layout(struct json_object *line, struct grade_task *ret, struct err *err)
 {
 	struct json_object *list = json_get(line, "test_list", json_type_array);
+	size_t count = list ? json_object_array_length(list) : 0, texts = 0;
 
+	for (size_t i = 0; i < count; i++)
+		texts += json_object_is_type(json_object_array_get_idx(list, i), json_type_string);
 	if (has(line, "prompt") && has(line, "test") && has(line, "entry_point"))
 		ret->layout = has(line, "declaration") ? GRADE_PACK : GRADE_HUMANEVAL;
 	else if (!list)
 		return err_set(err, ERR_INVALID,
 			       "task %s is neither HumanEval (prompt, test, entry_point) nor MBPP (code, test_list)",
 			       ret->id);
-	else if (!are_tests(list))
+	else if (count == 0 || texts < count) /* tests that say nothing would let every sample pass */
 		return err_set(err, ERR_INVALID, "task %s: test_list must hold one test or more, as strings", ret->id);
 	else
 		ret->layout = GRADE_MBPP;

@@ -91,31 +91,22 @@ static bool stays_inside(const char *name, const char *target)
 	return !wrong_name(target);
 }
 
-/* All folders above the last part of the name; an archive need not list them. */
-static int make_folders(const struct unpacking *unpacking, const char *name, struct err *err)
+static int add_file(struct unpacking *unpacking, struct archive_entry *entry, const char *name, struct err *err)
 {
-	auto_free char *part = xstrdup(name);
-
-	for (char *slash = strchr(part, '/'); slash; slash = strchr(slash + 1, '/')) {
-		*slash = '\0';
-		if (mkdirat(unpacking->top, part, 0700) && errno != EEXIST)
-			return err_errno(err, "unpacking %s", name);
-		*slash = '/';
-	}
-	return 0;
-}
-
-/* `size`: what the archive says that it is; a member that goes on behind it is not read on. */
-static int write_data(struct unpacking *unpacking, int fd, const char *name, int64_t size, struct err *err)
-{
+	mode_t mode = archive_entry_perm(entry) & 0777;
+	auto_close int fd = openat(unpacking->top, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 	const void *data;
 	size_t length;
 	la_int64_t at;
 	int64_t end = 0;
 	int result;
 
+	if (fd < 0 && (errno == EEXIST || errno == ENOTDIR || errno == EISDIR))
+		return refuse(unpacking, name, "is there twice", err);
+	if (fd < 0)
+		return err_errno(err, "unpacking %s", name);
 	while ((result = archive_read_data_block(unpacking->archive, &data, &length, &at)) == ARCHIVE_OK) {
-		if (at < end || at + (int64_t)length > size)
+		if (at < end || at + (int64_t)length > archive_entry_size(entry))
 			return refuse(unpacking, name, "is larger than the archive says", err);
 		end = at + (int64_t)length;
 		if (lseek(fd, at, SEEK_SET) < 0 || write_all(fd, data, length))
@@ -123,22 +114,7 @@ static int write_data(struct unpacking *unpacking, int fd, const char *name, int
 	}
 	if (result != ARCHIVE_EOF)
 		return refuse(unpacking, name, archive_error_string(unpacking->archive), err);
-	return 0;
-}
-
-static int add_file(struct unpacking *unpacking, struct archive_entry *entry, const char *name, struct err *err)
-{
-	mode_t mode = archive_entry_perm(entry) & 0777;
-	auto_close int fd = openat(unpacking->top, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-
-	if (fd < 0 && (errno == EEXIST || errno == ENOTDIR || errno == EISDIR))
-		return refuse(unpacking, name, "is there twice", err);
-	if (fd < 0)
-		return err_errno(err, "unpacking %s", name);
-	int result = write_data(unpacking, fd, name, archive_entry_size(entry), err);
-	if (result == 0 && fchmod(fd, mode | 0600))
-		return err_errno(err, "unpacking %s", name);
-	return result;
+	return fchmod(fd, mode | 0600) ? err_errno(err, "unpacking %s", name) : 0;
 }
 
 static int check_size(struct unpacking *unpacking, struct archive_entry *entry, const char *name, struct err *err)
@@ -174,10 +150,17 @@ static int check_entry(struct unpacking *unpacking, struct archive_entry *entry,
 static int add_entry(struct unpacking *unpacking, struct archive_entry *entry, struct err *err)
 {
 	const char *name = archive_entry_pathname(entry);
-	int result = make_folders(unpacking, name, err);
+	auto_free char *part = xstrdup(name);
 
-	if (result < 0 || archive_entry_filetype(entry) == AE_IFLNK)
-		return result;
+	/* All folders above the last part of the name; an archive need not list them. */
+	for (char *slash = strchr(part, '/'); slash; slash = strchr(slash + 1, '/')) {
+		*slash = '\0';
+		if (mkdirat(unpacking->top, part, 0700) && errno != EEXIST)
+			return err_errno(err, "unpacking %s", name);
+		*slash = '/';
+	}
+	if (archive_entry_filetype(entry) == AE_IFLNK)
+		return 0;
 	if (archive_entry_filetype(entry) == AE_IFREG)
 		return add_file(unpacking, entry, name, err);
 	if (mkdirat(unpacking->top, name, 0700) && errno != EEXIST)
@@ -218,25 +201,6 @@ static int walk(struct unpacking *unpacking, each_entry *each, struct err *err)
 	if (next != ARCHIVE_EOF)
 		return err_set(err, ERR_INVALID, "%s: %s", unpacking->path, archive_error_string(archive));
 	return 0;
-}
-
-/* Nothing is written before all names have been looked at. Names marked as UTF-8 need a locale that has their
- * characters. */
-static int unpack(struct unpacking *unpacking, struct err *err)
-{
-	locale_t utf8 = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
-	locale_t before = utf8 ? uselocale(utf8) : (locale_t)0;
-	int result = walk(unpacking, check_entry, err);
-
-	if (result == 0)
-		result = walk(unpacking, add_entry, err);
-	if (result == 0)
-		result = walk(unpacking, add_link, err);
-	if (utf8) {
-		uselocale(before);
-		freelocale(utf8);
-	}
-	return result;
 }
 
 /* -------- where the package is ------------------------------------------------------------------------ */
@@ -283,7 +247,19 @@ int grade_zip_unpack(const char *path, const char *folder, char **ret_package, s
 	auto_close int fd = open(top, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 	if (fd < 0)
 		return err_errno(err, "making %s", top);
-	int result = unpack(&(struct unpacking){.path = path, .top = fd}, err);
-
+	struct unpacking unpacking = {.path = path, .top = fd};
+	/* Names marked as UTF-8 need a locale that has their characters. */
+	locale_t utf8 = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
+	locale_t before = utf8 ? uselocale(utf8) : (locale_t)0;
+	/* Nothing is written before all names have been looked at. */
+	int result = walk(&unpacking, check_entry, err);
+	if (result == 0)
+		result = walk(&unpacking, add_entry, err);
+	if (result == 0)
+		result = walk(&unpacking, add_link, err);
+	if (utf8) {
+		uselocale(before);
+		freelocale(utf8);
+	}
 	return result < 0 ? result : find_package(path, top, ret_package, err);
 }

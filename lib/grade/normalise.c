@@ -404,36 +404,30 @@ static void by_lines(int i, const regex_t *regex, const struct normalise_text *t
 	}
 }
 
-static void apply(int i, const struct normalise_text *text, struct buf *ret)
-{
-	regex_t regex;
-
-	if (i >= NORMALISERS)
-		return by_lines(i, NULL, text, ret);
-	if (table[i].whole)
-		return table[i].whole(text->data, text->length, ret);
-	if (regcomp(&regex, table[i].pattern, REG_EXTENDED) != 0)
-		abort();
-	by_lines(i, &regex, text, ret);
-	regfree(&regex);
-}
-
 void normalise(unsigned which, const struct normalise_text *text, struct buf *ret)
 {
 	auto_buf struct buf now = {0};
-	struct normalise_text left;
+	regex_t regex;
 
 	buf_init(&now, NORMALISE_TEXT_MAX);
 	buf_add(&now, text->data, text->length);
 	for (int i = 0; i < normalise_count(); i++) {
 		struct buf next;
 
-		if (!(which & NORMALISE_BIT(i)))
+		if (!(which & NORMALISE_BIT(i)) || now.length == 0)
 			continue;
+		const struct normalise_text left = {now.data, now.length, text->window};
 		buf_init(&next, NORMALISE_TEXT_MAX);
-		left = (struct normalise_text){now.data, now.length, text->window};
-		if (now.length > 0)
-			apply(i, &left, &next);
+		if (i >= NORMALISERS) {
+			by_lines(i, NULL, &left, &next);
+		} else if (table[i].whole) {
+			table[i].whole(left.data, left.length, &next);
+		} else {
+			if (regcomp(&regex, table[i].pattern, REG_EXTENDED) != 0)
+				abort();
+			by_lines(i, &regex, &left, &next);
+			regfree(&regex);
+		}
 		buf_clear(&now);
 		now = next;
 	}
