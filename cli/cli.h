@@ -216,7 +216,7 @@ enum cli_form {
 	CLI_AS_COUNT,    /* a number; CLI_RED only colours one above 0 */
 	CLI_AS_BYTES,    /* bytes */
 	CLI_AS_DURATION, /* microseconds */
-	CLI_AS_TIME,     /* microseconds since the epoch */
+	CLI_AS_TIME,     /* microseconds since the epoch; "never" where it is 0 */
 };
 struct cli_field {
 	const char *member, *title;

@@ -267,7 +267,9 @@ static void field_cell(struct cli_table *table, const struct cli_field *field, s
 		cli_text_duration(number, room);
 		break;
 	case CLI_AS_TIME:
-		cli_text_time(number, room);
+		snprintf(room, sizeof(room), "never");
+		if (number > 0)
+			cli_text_time(number, room);
 		break;
 	}
 	cli_table_cell(table, room, field->colour == CLI_RED && number <= 0 ? CLI_PLAIN : field->colour);
