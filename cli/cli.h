@@ -151,6 +151,8 @@ int cli_select(struct store *store, const struct cli_selection *selection,
 	       int (*each)(void *arg, const struct store_execution *execution), void *arg, struct err *err);
 
 /* -------- what commands open -------------------------------------------------------------------------- */
+/* Configuration that names a data_dir; the caller's: auto_config. */
+int cli_load_config(const struct cli_common *common, struct config *ret, struct err *err);
 /* Configuration (the caller's: auto_config) and the store of its data_dir. */
 int cli_open_store(const struct cli_common *common, enum store_mode mode, struct config *ret_config, struct store **ret,
 		   struct err *err);
@@ -164,6 +166,7 @@ void cli_store_pointer(struct store **store);
 void cli_jailer_pointer(struct jail_client **client);
 #define auto_store __attribute__((cleanup(cli_store_pointer)))
 #define auto_jailer __attribute__((cleanup(cli_jailer_pointer)))
+#define auto_execution __attribute__((cleanup(store_execution_clear)))
 
 const char *cli_state_text(enum store_state state);
 const char *cli_task_text(const struct store_execution *e); /* the state of its task, "expired", or "" without one */
@@ -213,7 +216,7 @@ enum cli_form {
 	CLI_AS_COUNT,    /* a number; CLI_RED only colours one above 0 */
 	CLI_AS_BYTES,    /* bytes */
 	CLI_AS_DURATION, /* microseconds */
-	CLI_AS_TIME,     /* microseconds since the epoch */
+	CLI_AS_TIME,     /* microseconds since the epoch; "never" where it is 0 */
 };
 struct cli_field {
 	const char *member, *title;
@@ -238,5 +241,7 @@ struct cli_progress {
 };
 void cli_progress_start(struct cli_progress *progress, const char *label, int64_t total);
 void cli_progress_step(struct cli_progress *progress, int64_t done);
+/* Begins a new bar where the label or the total is another than before. `label` is a literal. */
+void cli_progress_show(struct cli_progress *progress, const char *label, int64_t done, int64_t total);
 /* Takes the bar off the line, before other output and at the end; the next step draws it again. */
 void cli_progress_hide(struct cli_progress *progress);

@@ -12,7 +12,7 @@ struct diff {
 static int diff_run(void *options, struct err *err)
 {
 	const struct diff *diff = options;
-	struct store_execution execution = {0};
+	auto_execution struct store_execution execution = {0};
 	auto_config struct config config = {0};
 	auto_store struct store *store = NULL;
 	auto_buf struct buf text = {0};
@@ -32,7 +32,6 @@ static int diff_run(void *options, struct err *err)
 	} else if (result == 0) {
 		fwrite(text.data, 1, text.length, stdout); /* each line is printable */
 	}
-	store_execution_clear(&execution);
 	return result < 0 ? result : CLI_OK;
 }
 

@@ -4,11 +4,11 @@
  * Without --yes nothing is removed: the numbers are shown first. The gateway may serve meanwhile.
  */
 #include "cli.h"
-#include "erasures.h"
 #include "gc.h"
 #include "lib/base/util.h"
 #include "lib/store/record/store_owner.h"
 #include "lib/store/retention/store_erase.h"
+#include "lib/store/retention/store_erasures.h"
 #include "lib/upstream/upstream_data.h"
 
 struct forget {
@@ -40,35 +40,25 @@ static const struct cli_option forget_options[] = {
 };
 static const struct cli_group forget_groups[] = {{forget_options, 0}, {0}};
 
-static int find_one(struct store *store, struct store_erase *erase, struct store_execution *ret, struct err *err)
-{
-	if (!erase->id)
-		return 0;
-	int result = store_execution_find(store, erase->id, ret, err); /* exactly one begins so */
-
-	erase->id = ret->id;
-	return result;
-}
-
 /* What upstream servers keep for an owner: it goes with all else of the owner, and has no age. */
 struct kept {
 	int64_t removed, busy;
 };
 
-static int forget_kept(const struct config *config, const struct forget *forget, struct kept *ret, struct err *err)
+/* A line as erasures_repeat (erasures.h) takes it. */
+static int print_erasure(void *arg, const struct store_erasure *erasure)
 {
-	if (!forget->owner || !forget->yes || forget->conversation || forget->before_us || forget->output)
-		return 0;
-	return upstream_data_forget(config->data_dir, forget->owner, &ret->removed, &ret->busy, err);
-}
+	const struct forget *forget = arg;
+	auto_json struct json_object *object = json_object_new_object();
 
-static void print_kept(const struct kept *kept)
-{
-	if (kept->removed)
-		printf("%lld upstream servers lost what they kept in /data\n", (long long)kept->removed);
-	if (kept->busy)
-		printf("%lld upstream servers are in use and keep their /data: repeat this when they are idle\n",
-		       (long long)kept->busy);
+	json_add_int(object, "n", erasure->n);
+	json_add_string(object, "object", erasure->object);
+	json_add_string(object, "what", erasure->what);
+	if (forget->common.json)
+		cli_print_json(stdout, object, false);
+	else
+		printf("%lld %s %s\n", (long long)erasure->n, erasure->object, erasure->what);
+	return 0;
 }
 
 static void print(const struct forget *forget, const struct store_erased *erased,
@@ -97,7 +87,11 @@ static void print(const struct forget *forget, const struct store_erased *erased
 		       (long long)erased->running);
 	if (forget->yes)
 		gc_print(collected, false);
-	print_kept(kept);
+	if (kept->removed)
+		printf("%lld upstream servers lost what they kept in /data\n", (long long)kept->removed);
+	if (kept->busy)
+		printf("%lld upstream servers are in use and keep their /data: repeat this when they are idle\n",
+		       (long long)kept->busy);
 	if (!forget->yes)
 		puts("Nothing was removed: --yes does it.");
 }
@@ -116,8 +110,9 @@ static int forget_all(struct store *store, const struct config *config, const st
 		result = gc_collect(store, false, true, &collected, err);
 	if (result == -ERR_CONFLICT) /* the gateway's garbage collection takes it along */
 		result = 0;
-	if (result == 0)
-		result = forget_kept(config, forget, &kept, err);
+	if (result == 0 && forget->owner && forget->yes && !forget->conversation && !forget->before_us &&
+	    !forget->output)
+		result = upstream_data_forget(config->data_dir, forget->owner, &kept.removed, &kept.busy, err);
 	if (result == 0 && forget->yes)
 		result = store_empty_log(store, &emptied, err);
 	if (result < 0)
@@ -156,26 +151,18 @@ static int check_owner(struct store *store, const char *name, struct err *err)
 		       "no owner \"%s\" has tokens or a record here: sallyport owners lists those who have", name);
 }
 
-static int list(const struct forget *forget, struct err *err)
+static int check(const struct forget *forget, struct err *err)
 {
-	auto_config struct config config = {0};
-	auto_store struct store *store = NULL;
+	const bool all = forget->owner || forget->conversation || forget->before_us;
 
-	if (forget->owner || forget->conversation || forget->execution || forget->before_us || forget->yes)
-		return err_set(err, ERR_INVALID, "--list erases nothing: give it alone");
-	int result = cli_open_store(&forget->common, STORE_READ, &config, &store, err);
-
-	return result < 0 ? result : erasures_print(store, forget->common.json, err);
-}
-
-static int check_options(const struct forget *forget, struct err *err)
-{
-	const bool several = forget->owner || forget->conversation || forget->before_us;
-
-	if (!several && !forget->execution)
+	if (forget->list)
+		return all || forget->execution || forget->yes
+			       ? err_set(err, ERR_INVALID, "--list erases nothing: give it alone")
+			       : 0;
+	if (!all && !forget->execution)
 		return err_set(err, ERR_INVALID,
 			       "what? Give --owner, --conversation, --execution or --before (see --help)");
-	return several && forget->execution ? err_set(err, ERR_INVALID, "give --execution alone") : 0;
+	return all && forget->execution ? err_set(err, ERR_INVALID, "give --execution alone") : 0;
 }
 
 static int forget_run(void *options, struct err *err)
@@ -183,7 +170,7 @@ static int forget_run(void *options, struct err *err)
 	const struct forget *forget = options;
 	auto_config struct config config = {0};
 	auto_store struct store *store = NULL;
-	struct store_execution one = {0};
+	auto_execution struct store_execution one = {0};
 	struct store_erase erase = {.what = forget->output ? STORE_ERASE_OUTPUT : STORE_ERASE_CONTENT,
 				    .id = forget->execution,
 				    .owner = forget->owner,
@@ -191,21 +178,19 @@ static int forget_run(void *options, struct err *err)
 				    .before_us = forget->before_us ? forget->before_us : INT64_MAX,
 				    .why = "request",
 				    .ticket = forget->reason};
-
-	if (forget->list)
-		return list(forget, err);
-	int result = check_options(forget, err);
+	int result = check(forget, err);
 
 	if (result == 0)
 		result = cli_open_store(&forget->common, forget->yes ? STORE_WRITE : STORE_READ, &config, &store, err);
+	if (result == 0 && forget->list)
+		return store_erasures_list(store, print_erasure, options, err);
 	if (result == 0)
 		result = check_owner(store, forget->owner, err);
-	if (result == 0)
-		result = find_one(store, &erase, &one, err);
-	if (result == 0)
-		result = forget_all(store, &config, forget, &erase, err);
-	store_execution_clear(&one);
-	return result;
+	if (result == 0 && forget->execution) {
+		result = store_execution_find(store, forget->execution, &one, err); /* exactly one begins so */
+		erase.id = one.id;
+	}
+	return result == 0 ? forget_all(store, &config, forget, &erase, err) : result;
 }
 
 const struct cli_command cmd_forget = {

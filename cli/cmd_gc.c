@@ -24,13 +24,7 @@ static const struct cli_group gc_groups[] = {{gc_options, 0}, {0}};
 
 static void progress(void *arg, const char *step, int64_t done, int64_t total)
 {
-	struct cli_progress *bar = arg;
-
-	if (bar->label != step || bar->total != total) {
-		cli_progress_hide(bar);
-		cli_progress_start(bar, step, total);
-	}
-	cli_progress_step(bar, done);
+	cli_progress_show(arg, step, done, total);
 }
 
 int gc_collect(struct store *store, bool dry, bool vacuum, struct store_collected *ret, struct err *err)
@@ -75,18 +69,6 @@ void gc_add_json(struct json_object *object, const struct store_collected *colle
 	json_add_int(object, "database_free_bytes", collected->free_bytes);
 }
 
-/* Where nothing was removed, the file says what it said. */
-static int write_metrics(const struct gc *gc, const struct store_collected *collected, struct err *err)
-{
-	int result = metrics_read(gc->metrics, err);
-
-	if (gc->yes) {
-		metrics_set(METRIC_FREED_AT, NULL, clock_now_us() / 1000000);
-		metrics_set(METRIC_FREED, NULL, collected->bytes + collected->pages_bytes);
-	}
-	return result == 0 ? metrics_write(gc->metrics, err) : result;
-}
-
 static int gc_run(void *options, struct err *err)
 {
 	const struct gc *gc = options;
@@ -99,7 +81,13 @@ static int gc_run(void *options, struct err *err)
 	if (result == 0)
 		result = gc_collect(store, !gc->yes, true, &collected, err);
 	if (result == 0 && gc->metrics)
-		result = write_metrics(gc, &collected, err);
+		result = metrics_read(gc->metrics, err);
+	if (result == 0 && gc->yes) { /* where nothing was removed, the file says what it said */
+		metrics_set(METRIC_FREED_AT, NULL, clock_now_us() / 1000000);
+		metrics_set(METRIC_FREED, NULL, collected.bytes + collected.pages_bytes);
+	}
+	if (result == 0 && gc->metrics)
+		result = metrics_write(gc->metrics, err);
 	if (result < 0)
 		return result;
 	if (gc->common.json) {

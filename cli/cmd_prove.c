@@ -24,51 +24,15 @@ static const struct cli_option prove_options[] = {
 };
 static const struct cli_group prove_groups[] = {{prove_options, 0}, {0}};
 
-static int prove_one(const struct prove *prove, const struct config *config, struct store *store,
-		     const char *checkpoint, struct err *err)
-{
-	struct store_execution execution = {0};
-	int result = store_execution_find(store, prove->common.args[0], &execution, err);
-
-	if (result == 0)
-		result = audit_prove(config->data_dir, checkpoint, execution.id, prove->output, err);
-	if (result > 0) {
-		auto_json struct json_object *object = json_object_new_object();
-
-		json_add_string(object, "execution", execution.id);
-		json_add_int(object, "entries", result);
-		if (prove->common.json)
-			cli_print_json(stdout, object, false);
-		else
-			printf("%d entries of execution %s are proven in %s\n", result, execution.id, prove->output);
-		result = CLI_OK;
-	}
-	store_execution_clear(&execution);
-	return result;
-}
-
-static int prove_tiles(const struct prove *prove, const struct config *config, const char *checkpoint, struct err *err)
-{
-	auto_json struct json_object *object = json_object_new_object();
-	int64_t entries = 0;
-	int result = audit_tiles(config->data_dir, checkpoint, prove->tiles, &entries, err);
-
-	if (result < 0)
-		return result;
-	json_add_int(object, "entries", entries);
-	if (prove->common.json)
-		cli_print_json(stdout, object, false);
-	else
-		printf("%lld entries are in %s\n", (long long)entries, prove->tiles);
-	return CLI_OK;
-}
-
 static int prove_run(void *options, struct err *err)
 {
 	const struct prove *prove = options;
 	const char *checkpoint = prove->checkpoint ? prove->checkpoint : CHECKPOINT_DEFAULT;
 	auto_config struct config config = {0};
 	auto_store struct store *store = NULL;
+	auto_execution struct store_execution execution = {0};
+	auto_json struct json_object *object = json_object_new_object();
+	int64_t entries = 0;
 	int result;
 
 	if (!prove->tiles && (prove->common.n_args == 0 || !prove->output))
@@ -76,10 +40,25 @@ static int prove_run(void *options, struct err *err)
 	if (prove->tiles && prove->common.n_args > 0)
 		return err_set(err, ERR_INVALID, "give either an id, or --tiles DIR");
 	result = cli_open_store(&prove->common, STORE_READ, &config, &store, err);
+	if (result == 0 && prove->tiles) {
+		result = audit_tiles(config.data_dir, checkpoint, prove->tiles, &entries, err);
+	} else if (result == 0) {
+		result = store_execution_find(store, prove->common.args[0], &execution, err);
+		if (result == 0)
+			entries = result = audit_prove(config.data_dir, checkpoint, execution.id, prove->output, err);
+		json_add_string(object, "execution", execution.id);
+	}
 	if (result < 0)
 		return result;
-	return prove->tiles ? prove_tiles(prove, &config, checkpoint, err)
-			    : prove_one(prove, &config, store, checkpoint, err);
+	json_add_int(object, "entries", entries);
+	if (prove->common.json)
+		cli_print_json(stdout, object, false);
+	else if (prove->tiles)
+		printf("%lld entries are in %s\n", (long long)entries, prove->tiles);
+	else
+		printf("%lld entries of execution %s are proven in %s\n", (long long)entries, execution.id,
+		       prove->output);
+	return CLI_OK;
 }
 
 const struct cli_command cmd_prove = {

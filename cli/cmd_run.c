@@ -150,8 +150,9 @@ static int output_dir_open(const char *path, int *ret, struct err *err)
 static int check_options(const struct run *run, struct err *err)
 {
 	if (run->servers && run->network)
-		return err_set(err, ERR_INVALID, "--servers: cannot be combined with --network: no policy of tools "
-						 "sees what goes out there");
+		return err_set(
+			err, ERR_INVALID,
+			"--servers: cannot be combined with --network, whose traffic no policy of tools sees");
 	if (run->upstream && !run->servers)
 		return err_set(err, ERR_INVALID, "--upstream: without --servers the program calls nothing");
 	if (run->forward_stdin && streq(run->common.args[0], "-"))

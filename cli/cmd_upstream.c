@@ -50,26 +50,13 @@ static int read_list(struct upstream *upstream, const struct upstream_server *se
 
 static void print_rows(const struct upstream_options *options, struct json_object *rows, const char *const *columns)
 {
-	const struct cli_column shape[] = {
-		{columns[0], false, 4, 40}, {columns[1], false, 4, 24}, {columns[2], false, 4, 0}};
-	auto_table struct cli_table *table = cli_table_new(shape, ARRAY_SIZE(shape));
-
-	if (options->common.json) {
+	const struct cli_field fields[] = {{columns[0], columns[0], CLI_AS_TEXT, CLI_BOLD, 40},
+					   {columns[1], columns[1], CLI_AS_TEXT, 0, 24},
+					   {columns[2], columns[2], CLI_AS_TEXT, 0, 0}};
+	if (options->common.json)
 		cli_print_json(stdout, rows, true);
-		return;
-	}
-	for (size_t i = 0; i < json_object_array_length(rows); i++)
-		for (size_t k = 0; k < ARRAY_SIZE(shape); k++) {
-			const char *text = json_get_string(json_object_array_get_idx(rows, i), columns[k]);
-
-			cli_table_cell(table, text != NULL ? text : "", k == 0 ? CLI_BOLD : CLI_PLAIN);
-		}
-	cli_table_print(table, stdout);
-}
-
-static const char *kind_of(const struct upstream_server *server)
-{
-	return server->url != NULL ? "http" : server->jail ? "jailed" : "outside of a jail";
+	else
+		cli_print_rows(rows, fields, ARRAY_SIZE(fields), false);
 }
 
 static int list_servers(const struct upstream_options *options, struct upstream *upstream)
@@ -81,9 +68,10 @@ static int list_servers(const struct upstream_options *options, struct upstream 
 	for (size_t i = 0; i < count; i++) {
 		struct json_object *row = json_object_new_object();
 		const char *about = servers[i].description != NULL ? servers[i].description : "";
+		const char *kind = servers[i].url != NULL ? "http" : servers[i].jail ? "jailed" : "outside of a jail";
 
 		json_add_string(row, "server", servers[i].name);
-		json_add_string(row, "kind", servers[i].problem != NULL ? "unavailable" : kind_of(&servers[i]));
+		json_add_string(row, "kind", servers[i].problem != NULL ? "unavailable" : kind);
 		json_add_string(row, "about", servers[i].problem != NULL ? servers[i].problem : about);
 		json_object_array_add(rows, row);
 	}
@@ -221,18 +209,6 @@ static int call_tool(const struct upstream_options *options, struct upstream *up
 	return result;
 }
 
-static int open_servers(const struct cli_common *common, struct config *config, struct upstream **ret, struct err *err)
-{
-	int result = config_load(common->config, config, err);
-
-	if (result < 0)
-		return result;
-	if (config->upstream.file[0] == '\0')
-		return err_set(err, ERR_UNAVAILABLE,
-			       "there are no upstream servers: name their file as upstream.file in the configuration");
-	return upstream_open(config, ret, err);
-}
-
 static const struct verb {
 	const char *name, *takes;
 	size_t least, most; /* arguments, the verb included */
@@ -264,7 +240,12 @@ static int upstream_run(void *arg, struct err *err)
 		return err_set(err, ERR_INVALID, "unknown verb '%s': see sallyport upstream --help", common->args[0]);
 	if (common->n_args < verb->least || common->n_args > verb->most)
 		return err_set(err, ERR_INVALID, "upstream %s takes %s", verb->name, verb->takes);
-	result = open_servers(common, &config, &upstream, err);
+	result = config_load(common->config, &config, err);
+	if (result == 0 && config.upstream.file[0] == '\0')
+		result = err_set(err, ERR_UNAVAILABLE,
+				 "there are no upstream servers: name their file as upstream.file in the configuration");
+	if (result == 0)
+		result = upstream_open(&config, &upstream, err);
 	if (result == 0 && verb->one != NULL)
 		result = upstream_find(upstream, common->args[1], &server, err);
 	if (result < 0)

@@ -50,13 +50,7 @@ struct view {
 
 static int progress(void *arg, const char *what, int64_t done, int64_t total)
 {
-	struct view *view = arg;
-
-	if (view->progress.label == NULL || !streq(view->progress.label, what)) {
-		cli_progress_hide(&view->progress);
-		cli_progress_start(&view->progress, what, total);
-	}
-	cli_progress_step(&view->progress, done);
+	cli_progress_show(&((struct view *)arg)->progress, what, done, total);
 	return 0;
 }
 
@@ -134,12 +128,11 @@ static void print_json(const struct audit_report *report, struct view *view)
 	cli_print_json(stdout, object, false);
 }
 
-/* The moment of the last success stays where this was none. */
 static int write_metrics(const char *path, bool holds, struct err *err)
 {
 	int result = metrics_read(path, err);
 
-	if (holds)
+	if (holds) /* else the time of the last success stays */
 		metrics_set(METRIC_VERIFIED, NULL, clock_now_us() / 1000000);
 	return result == 0 ? metrics_write(path, err) : result;
 }

@@ -99,12 +99,11 @@ int cli_select(struct store *store, const struct cli_selection *selection,
 	if (common->n_args > 0 && (selection->all || filtered))
 		return err_set(err, ERR_INVALID, "give either ids, or --all and filters");
 	for (size_t i = 0; result == 0 && i < common->n_args; i++) {
-		struct store_execution execution = {0};
+		auto_execution struct store_execution execution = {0};
 
 		result = store_execution_find(store, common->args[i], &execution, err);
 		if (result == 0)
 			result = each(arg, &execution);
-		store_execution_clear(&execution);
 	}
 	if (common->n_args > 0)
 		return result;
@@ -122,36 +121,37 @@ void cli_jailer_pointer(struct jail_client **client)
 	jail_client_free(*client);
 }
 
-/* Who opens the record for writing marks the runs of processes that were killed; who reads it would be told that they
- * run. Where we may not write they are shown as they are. */
-static void mark_interrupted(struct store *store, const char *data_dir)
+int cli_load_config(const struct cli_common *common, struct config *ret, struct err *err)
 {
-	struct store *writer = NULL;
+	int result = config_load(common->config, ret, err);
 
-	if (store_left_running(store) && store_open(data_dir, STORE_WRITE, &writer, NULL) == 0)
-		store_close(writer);
+	if (result == 0 && !*ret->data_dir) {
+		config_clear(ret);
+		result = err_set(err, ERR_INVALID,
+				 "there is no data_dir: name a configuration with --config or SALLYPORT_CONFIG");
+	}
+	return result;
 }
 
 int cli_open_store(const struct cli_common *common, enum store_mode mode, struct config *ret_config, struct store **ret,
 		   struct err *err)
 {
 	struct config config = {0};
-	int result;
+	struct store *writer = NULL;
+	int result = cli_load_config(common, &config, err);
 
-	result = config_load(common->config, &config, err);
 	if (result < 0)
 		return result;
-	if (!*config.data_dir)
-		result = err_set(err, ERR_INVALID,
-				 "there is no data_dir: name a configuration with --config or SALLYPORT_CONFIG");
-	else
-		result = store_open(config.data_dir, mode, ret, err);
+	result = store_open(config.data_dir, mode, ret, err);
 	if (result < 0) {
 		config_clear(&config);
 		return result;
 	}
-	if (mode == STORE_READ)
-		mark_interrupted(*ret, config.data_dir);
+	/* Opening the record for writing marks the runs of processes that were killed, which else seem to run. Without
+	 * the right to write they are shown as they are. */
+	if (mode == STORE_READ && store_left_running(*ret) &&
+	    store_open(config.data_dir, STORE_WRITE, &writer, NULL) == 0)
+		store_close(writer);
 	*ret_config = config;
 	return 0;
 }
@@ -226,17 +226,6 @@ static void add_time(struct json_object *object, const char *key, int64_t us)
 	json_add_string(object, key, us ? text : NULL);
 }
 
-static void add_outcome(struct json_object *object, const struct store_execution *e)
-{
-	struct jail_result result;
-
-	job_result_columns(e, &result, NULL);
-	bind_print_into(object, jail_result_table, &result, JAIL_COLUMNS);
-	add_text_facts(object, "stdout", &e->stdout_text);
-	add_text_facts(object, "stderr", &e->stderr_text);
-	json_add(object, "result", json_stored(e->result_json));
-}
-
 const char *cli_state_text(enum store_state state)
 {
 	static const char *const texts[] = {
@@ -288,7 +277,14 @@ struct json_object *cli_execution_json(const struct store_execution *e)
 		json_add_string(object, "task", e->task_id);
 		json_add_string(object, "task_state", cli_task_text(e));
 	}
-	if (e->state != STORE_RUNNING) /* of an interrupted one: verdict XX, and the output so far */
-		add_outcome(object, e);
+	if (e->state != STORE_RUNNING) { /* of an interrupted one: verdict XX, and the output so far */
+		struct jail_result result;
+
+		job_result_columns(e, &result, NULL);
+		bind_print_into(object, jail_result_table, &result, JAIL_COLUMNS);
+		add_text_facts(object, "stdout", &e->stdout_text);
+		add_text_facts(object, "stderr", &e->stderr_text);
+		json_add(object, "result", json_stored(e->result_json));
+	}
 	return object;
 }

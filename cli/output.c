@@ -131,21 +131,18 @@ struct cli_table *cli_table_new(const struct cli_column *columns, size_t n_colum
 	return table;
 }
 
-static void table_free(struct cli_table *table)
-{
-	if (!table)
-		return;
-	for (size_t i = 0; i < table->n_cells; i++)
-		free(table->cells[i]);
-	free(table->cells);
-	free(table->colours);
-	free(table->widths);
-	free(table);
-}
-
 void cli_table_pointer(struct cli_table **table)
 {
-	table_free(*table);
+	struct cli_table *gone = *table;
+
+	if (!gone)
+		return;
+	for (size_t i = 0; i < gone->n_cells; i++)
+		free(gone->cells[i]);
+	free(gone->cells);
+	free(gone->colours);
+	free(gone->widths);
+	free(gone);
 }
 
 /* Characters, not bytes: continuation bytes do not count. */
@@ -270,7 +267,9 @@ static void field_cell(struct cli_table *table, const struct cli_field *field, s
 		cli_text_duration(number, room);
 		break;
 	case CLI_AS_TIME:
-		cli_text_time(number, room);
+		snprintf(room, sizeof(room), "never");
+		if (number > 0)
+			cli_text_time(number, room);
 		break;
 	}
 	cli_table_cell(table, room, field->colour == CLI_RED && number <= 0 ? CLI_PLAIN : field->colour);
@@ -330,6 +329,15 @@ void cli_progress_step(struct cli_progress *progress, int64_t done)
 	fflush(stderr);
 	progress->drawn_us = now;
 	progress->shown = true;
+}
+
+void cli_progress_show(struct cli_progress *progress, const char *label, int64_t done, int64_t total)
+{
+	if (progress->label != label || progress->total != total) {
+		cli_progress_hide(progress);
+		cli_progress_start(progress, label, total);
+	}
+	cli_progress_step(progress, done);
 }
 
 void cli_progress_hide(struct cli_progress *progress)

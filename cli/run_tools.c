@@ -37,8 +37,7 @@ static int connect_all(struct run_tools *ret, const struct run_tools_spec *spec,
 
 	if (result == 0 && !ret->upstream)
 		return err_set(err, ERR_INVALID,
-			       "--servers: no file says what servers there are: name it with --upstream, or by "
-			       "upstream.file in the configuration");
+			       "--servers: no file says what servers there are: name it with --upstream, or by upstream.file in the configuration");
 	if (result == 0)
 		result = bridge_start(ret->upstream, &ret->bridge, err);
 	if (result < 0)

@@ -255,7 +255,7 @@ Operate a server" ]
 	# every key of jail/ has a text in cli/
 	local key
 	while read -r key; do
-		grep -qE "^	\\{\"$key\", |\"$key\"\\)" "$SP_ROOT/cli/doctor_jailer.c" || { echo "no remedy for $key" && return 1; }
+		grep -qE "^	\\{\"$key\",|\"$key\"\\)" "$SP_ROOT/cli/doctor_jailer.c" || { echo "no remedy for $key" && return 1; }
 	done < <(sed -nE 's/^\t\[START_[A-Z_]+\] = \{"([a-z ]+)".*/\1/p' "$SP_ROOT/jail/start.c" && printf '%s\n' jail jailer runners subids swap freezer landlock landlock-new)
 }
 
