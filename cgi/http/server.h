@@ -65,6 +65,9 @@ struct server {
 	struct upstream *upstream; /* servers whose tools programs may call; NULL: none, or not started */
 	struct bridge *bridge;     /* serves those programs; NULL: not started */
 	bool stopping;
+	pthread_cond_t stop;  /* `stopping` became true */
+	bool expires;         /* the thread below was started */
+	pthread_t expiry;     /* removes what is past its time */
 	atomic_bool closing; /* requests that come now are refused: 503 */
 };
 

@@ -524,6 +524,33 @@ runs_with() {
 	done
 }
 
+@test "a gateway serves, and stops, while the index of texts has work left" {
+	sp_call run_code "$(python index 'print(1)')"
+	SP_GATEWAY_PID=$(tail -1 "$SP_DIR/pids")
+	sp_stop "$SP_GATEWAY_PID"
+	/usr/bin/python3 - "$SP_DIR/data/sallyport.db" <<-'EOF'
+		import random, sqlite3, sys
+		db = sqlite3.connect(sys.argv[1])
+		db.row_factory = sqlite3.Row
+		row = dict(db.execute("SELECT * FROM execution WHERE state <> 'running' LIMIT 1").fetchone())
+		words = ''.join(random.choice('abcdefghij ') for _ in range(64000))
+		last = db.execute('SELECT max(recorded) FROM execution').fetchone()[0]
+		for i in range(400):
+		    row['recorded'] = last + 1 + i
+		    row['id'] = '01000000-0000-7000-8000-%012d' % i
+		    row['code'] = words[i:] + words[:i]
+		    db.execute(f"INSERT INTO execution ({', '.join(row)}) VALUES ({', '.join('?' * len(row))})", list(row.values()))
+		db.commit()
+	EOF
+	sp_start_gateway
+	sp_call run_code "$(python index 'print(2)')"
+	[ "$(sp_get details.stdout)" = 2 ]
+	[ "$(sp_sql 'SELECT through < (SELECT max(recorded) FROM execution) FROM searched')" = 1 ]
+	sp_stop "$SP_GATEWAY_PID"
+	[ ! -e "$SP_SOCKET" ]
+	sp_start_gateway
+}
+
 @test "one gateway per database; a stale socket is replaced" {
 	run -1 --separate-stderr timeout "$SP_DEADLINE" "$SP_BIN/sallyport-gateway" --config "$SP_CONFIG" 3>&- || [ "$status" -ne 0 ]
 	[ "$status" -ne 0 ]
