@@ -18,7 +18,7 @@
 #include "lib/base/util.h"
 #include "lib/job/job.h"
 #include "run.h"
-#include "show_tools.h"
+#include "show.h"
 
 struct run {
 	struct cli_common common;
