@@ -130,7 +130,7 @@ static void check_space(struct doctor *doctor, const struct store_free *space)
 		   below    ? DOCTOR_MISSING
 		   : scarce ? DOCTOR_WEAKER
 			    : DOCTOR_OK,
-		   below ? "make room outside of data_dir, or sallyport forget: no run begins below retention.free_mb"
+		   below ? "make room outside of data_dir, or sallyport forget: below retention.free_mb nothing runs"
 			 : "make room outside of data_dir, or sallyport forget: the record needs it",
 		   "%s: %s%s free", doctor->config->data_dir, text, count);
 }
