@@ -1,4 +1,10 @@
-/* cmd_export.c - `sallyport export`: recorded executions, with all that is needed to run them again, into one file. */
+/*
+ * cmd_export.c - `sallyport export` and `sallyport import`: recorded executions, with all that is needed to run them
+ * again, into one file, and back; with --move, all that an owner needs on another host.
+ * lib/store/transfer/store_bundle.h does the work.
+ */
+#include <poll.h>
+
 #include "cli.h"
 #include "lib/audit/audit_bundle.h"
 #include "lib/base/util.h"
@@ -7,7 +13,7 @@
 struct export_options {
 	struct cli_common common;
 	struct cli_filter filter;
-	bool all, with_env;
+	bool all, with_env, move;
 	const char *output, *checkpoint;
 };
 
@@ -27,6 +33,10 @@ static const struct cli_option export_options_table[] = {
 	 .type = CLI_FLAG,
 	 .offset = offsetof(struct export_options, with_env),
 	 .help = "write the values of environment variables, too, unencrypted"},
+	{.name = "move",
+	 .type = CLI_FLAG,
+	 .offset = offsetof(struct export_options, move),
+	 .help = "add the tokens, snippets, conversations and files of one drained --owner, to move the owner to another host"},
 	{.name = "checkpoint",
 	 .type = CLI_STRING,
 	 .offset = offsetof(struct export_options, checkpoint),
@@ -41,12 +51,50 @@ static const struct cli_group export_groups[] = {
 	{0},
 };
 
+/* `owner`: who moves; NULL: nobody. */
+static void print_done(const struct cli_common *common, const char *owner, const struct store_carried *done,
+		       bool imported)
+{
+	auto_json struct json_object *object = json_object_new_object();
+	struct json_object *summary = json_object_new_object();
+
+	json_add_int(summary, "executions", done->executions);
+	if (imported) {
+		json_add_int(summary, "new", done->added);
+		json_add_int(summary, "already_there", done->executions - done->added);
+	}
+	if (owner) {
+		json_add_string(summary, "owner", owner);
+		json_add_int(summary, "tokens", done->tokens);
+		json_add_int(summary, "snippets", done->snippets);
+		json_add_int(summary, "conversations", done->conversations);
+		json_add_int(summary, "files", done->files);
+	}
+	if (!imported)
+		json_add_int(summary, "erased", done->erased);
+	json_add(object, "summary", summary);
+	if (common->json)
+		cli_print_json(stdout, object, false);
+	else if (owner)
+		printf("%s: %lld tokens, %lld versions of snippets, %lld conversations with %lld files, %lld runs\n",
+		       owner, (long long)done->tokens, (long long)done->snippets, (long long)done->conversations,
+		       (long long)done->files, (long long)done->executions);
+	else if (imported)
+		printf("%lld executions, %lld of them new\n", (long long)done->executions, (long long)done->added);
+	else
+		printf("%lld executions exported\n", (long long)done->executions);
+	if (done->erased > 0 && !common->json)
+		printf("%lld were left out: their content was erased\n", (long long)done->erased);
+}
+
+/* -------- out ----------------------------------------------------------------------------------------- */
+
 struct exporting {
+	const struct export_options *options;
 	struct store_bundle *bundle;
 	struct store *store;
+	struct store_carried done;
 	struct err *err;
-	bool chosen; /* by filters, which find what was erased, too */
-	int64_t count, erased;
 	int result;
 };
 
@@ -55,40 +103,58 @@ static int add(void *arg, const struct store_execution *execution)
 	struct exporting *exporting = arg;
 
 	struct err missing = ERR_INIT;
+	const bool chosen = exporting->options->common.n_args == 0; /* by filters, which find what was erased, too */
 
 	exporting->result = store_bundle_add(exporting->bundle, exporting->store, execution->id, &missing);
-	if (exporting->result == -ERR_NOT_FOUND && exporting->chosen) {
-		exporting->erased++;
+	if (exporting->result == -ERR_NOT_FOUND && chosen) {
+		exporting->done.erased++; /* the fact stays where it was recorded */
 		return exporting->result = 0;
 	}
 	if (exporting->result < 0)
 		*exporting->err = missing;
-	exporting->count++;
+	exporting->done.executions++;
 	return exporting->result;
 }
 
-static int export_all(struct exporting *exporting, const struct export_options *options, const char *data_dir,
-		      struct err *err)
+static int write_bundle(struct exporting *exporting, const char *data_dir, struct err *err)
 {
+	const struct export_options *options = exporting->options;
 	const struct cli_selection selection = {&options->common, &options->filter, options->all};
-	int result = store_bundle_new(options->output, &exporting->bundle, err);
+	const char *owner = options->move ? options->filter.owners.items[0] : NULL;
+	int result = owner ? store_bundle_owner_quiet(exporting->store, owner, err) : 0;
 
-	if (result == 0 && !options->with_env)
+	if (result == 0)
+		result = store_bundle_new(options->output, &exporting->bundle, err);
+	if (result == 0 && !options->with_env && !owner)
 		store_bundle_leave_env(exporting->bundle);
 	if (result == 0)
 		result = cli_select(exporting->store, &selection, add, exporting, err);
 	if (result == 0)
 		result = exporting->result;
+	if (result == 0 && owner)
+		result = store_bundle_owner_add(exporting->bundle, exporting->store, owner, &exporting->done, err);
 	if (result == 0)
 		result = store_bundle_audit_add(exporting->bundle, exporting->store, err);
 	if (result == 0)
 		result = audit_bundle_prove(exporting->bundle, data_dir, options->checkpoint, err);
 	if (result == 0)
-		result = cli_audit(exporting->store, STORE_AUDIT_EXPORT, exporting->count, err);
+		result = cli_audit(exporting->store, STORE_AUDIT_EXPORT, exporting->done.executions, err);
 	if (result == 0)
 		result = store_bundle_finish(exporting->bundle, exporting->store, err);
 	store_bundle_close(exporting->bundle);
 	return result;
+}
+
+static int check_options(const struct export_options *options, struct err *err)
+{
+	struct cli_filter others = options->filter;
+
+	if (!options->output)
+		return err_set(err, ERR_INVALID, "where to? Give --output BUNDLE");
+	others.owners.count = 0;
+	if (options->move && (options->filter.owners.count != 1 || !cli_filter_empty(&others) || options->all))
+		return err_set(err, ERR_INVALID, "--move takes one --owner, and all of that owner's runs");
+	return 0;
 }
 
 static int export_run(void *arg, struct err *err)
@@ -96,33 +162,17 @@ static int export_run(void *arg, struct err *err)
 	const struct export_options *options = arg;
 	auto_config struct config config = {0};
 	auto_store struct store *store = NULL;
-	auto_json struct json_object *object = NULL;
-	struct exporting exporting = {.err = err};
-	int result;
+	struct exporting exporting = {.options = options, .err = err};
+	int result = check_options(options, err);
 
-	if (!options->output)
-		return err_set(err, ERR_INVALID, "where to? Give --output BUNDLE");
-	result = cli_open_store(&options->common, STORE_WRITE, &config, &store, err);
-	if (result < 0)
-		return result;
+	if (result == 0)
+		result = cli_open_store(&options->common, STORE_WRITE, &config, &store, err);
 	exporting.store = store;
-	exporting.chosen = options->common.n_args == 0;
-	result = export_all(&exporting, options, config.data_dir, err);
+	if (result == 0)
+		result = write_bundle(&exporting, config.data_dir, err);
 	if (result < 0)
 		return result;
-	if (options->common.json) {
-		struct json_object *summary = json_object_new_object();
-
-		object = json_object_new_object();
-		json_add_int(summary, "executions", exporting.count);
-		json_add_int(summary, "erased", exporting.erased);
-		json_add(object, "summary", summary);
-		cli_print_json(stdout, object, false);
-	} else {
-		printf("%lld executions exported\n", (long long)exporting.count);
-		if (exporting.erased > 0)
-			printf("%lld were left out: their content was erased\n", (long long)exporting.erased);
-	}
+	print_done(&options->common, options->move ? options->filter.owners.items[0] : NULL, &exporting.done, false);
 	return CLI_OK;
 }
 
@@ -134,15 +184,137 @@ const struct cli_command cmd_export = {
 		"The executions are given by id, by filters or with --all. "
 		"Runs of a live sandbox bring the runs before them along. "
 		"Filters and --all leave out executions whose content was erased, and count them. "
-		"Values of environment variables are left out unless --with-env is given, and secrets were never stored: a replay of such a run needs --secret.",
+		"Values of environment variables are left out unless --with-env is given, and secrets were never stored: a replay of such a run needs --secret. "
+		"With --move the bundle also has the owner's tokens, snippets, conversations, files and environment values, for another host.",
 	.examples = "sallyport export --output runs.bundle --language python --since 2d\n"
 		"sallyport export --output mine.bundle --with-env --owner alice\n"
-		"sallyport export --all --output all.bundle --checkpoint /var/lib/sallyport-audit/checkpoint\n",
+		"sallyport export --all --output all.bundle --checkpoint /var/lib/sallyport-audit/checkpoint\n"
+		"sallyport export --owner alice --move --output alice.bundle\n",
 	.exits = "0 done\n"
 		"3 no such execution, or a content is damaged\n"
+		"5 the owner is not drained, or is busy\n"
 		"8 the checkpoint does not cover all of them\n",
 	.groups = export_groups,
 	.size = sizeof(struct export_options),
 	.max_args = SIZE_MAX,
 	.run = export_run,
+};
+
+/* -------- in ------------------------------------------------------------------------------------------ */
+
+struct import_options {
+	struct cli_common common;
+	bool move;
+};
+
+static const struct cli_option import_options_table[] = {
+	{.name = "move",
+	 .type = CLI_FLAG,
+	 .offset = offsetof(struct import_options, move),
+	 .help = "accept the owner of an export --move, with tokens, snippets, conversations and files"},
+	{0},
+};
+static const struct cli_group import_groups[] = {{import_options_table, 0}, {0}};
+
+#define MAKING_US 30000000 /* another import may be making the database, too */
+
+static bool has_database(const char *folder)
+{
+	int version = 0, result = store_schema_version(folder, &version, NULL);
+
+	/* what else is wrong comes out when it is opened */
+	return result != -ERR_NOT_FOUND && (result < 0 || version > 0);
+}
+
+/* There is a database afterwards. */
+static int make_database(const struct cli_common *common, struct err *err)
+{
+	auto_config struct config config = {0};
+	const int64_t began = clock_monotonic_us();
+	int result = config_load(common->config, &config, err);
+
+	while (result == 0 && *config.data_dir && !has_database(config.data_dir)) {
+		auto_store struct store *store = NULL;
+
+		result = store_open(config.data_dir, STORE_SERVE, &store, err);
+		if (result == -ERR_CONFLICT && clock_monotonic_us() - began < MAKING_US) {
+			poll(NULL, 0, 10);
+			result = 0;
+		}
+	}
+	return result;
+}
+
+static int open_bundle(const struct import_options *options, const char *path, struct store_bundle **ret,
+		       struct err *err)
+{
+	int result = store_bundle_open(path, ret, err);
+	const char *owner = result == 0 ? store_bundle_owner(*ret) : NULL;
+
+	if (owner && !options->move)
+		return err_set(err, ERR_INVALID, "%s lets the owner %s in, with tokens: say --move", path, owner);
+	if (result == 0 && !owner && options->move)
+		return err_set(err, ERR_INVALID, "%s has no owner to move: export --move writes such a file", path);
+	return result;
+}
+
+static int import_all(const struct import_options *options, struct store_bundle **bundles, struct store_carried *ret,
+		      struct err *err)
+{
+	auto_config struct config config = {0};
+	auto_store struct store *store = NULL;
+	int result = 0;
+
+	for (size_t i = 0; result == 0 && i < options->common.n_args; i++)
+		result = open_bundle(options, options->common.args[i], &bundles[i], err);
+	if (result < 0) {
+		cli_complain(err);
+		return CLI_USAGE;
+	}
+	result = make_database(&options->common, err);
+	if (result == 0)
+		result = cli_open_store(&options->common, STORE_WRITE, &config, &store, err);
+	for (size_t i = 0; result == 0 && i < options->common.n_args; i++)
+		result = store_bundle_import(bundles[i], store, ret, err);
+	return result;
+}
+
+static int import_run(void *arg, struct err *err)
+{
+	const struct import_options *options = arg;
+	struct store_bundle **bundles = xcalloc(options->common.n_args, sizeof(struct store_bundle *));
+	struct store_carried done = {0};
+	int result = 0;
+
+	if (options->move && options->common.n_args > 1)
+		result = err_set(err, ERR_INVALID, "--move takes one bundle");
+	if (result == 0)
+		result = import_all(options, bundles, &done, err);
+	if (result == 0)
+		print_done(&options->common, store_bundle_owner(bundles[0]), &done, true);
+	for (size_t i = 0; i < options->common.n_args; i++)
+		store_bundle_close(bundles[i]);
+	free(bundles);
+	return result;
+}
+
+const struct cli_command cmd_import = {
+	.name = "import",
+	.summary = "Read executions from bundles",
+	.arguments = "BUNDLE…",
+	.help = "A bundle is checked before anything is written: tables, names, sizes and the hash of each content. "
+		"Executions that exist already are unchanged; ids are kept. "
+		"The database is made if there is none. "
+		"A bundle of export --move has an owner's tokens, which are valid here from then on: it is refused without --move.",
+	.examples = "sallyport import runs.bundle && sallyport replay --all\n"
+		"sallyport import --move alice.bundle\n",
+	.exits = "0 done\n"
+		"2 the command line is wrong, or a file is not a valid bundle\n"
+		"3 the database cannot be written\n"
+		"5 the owner has conversations here\n",
+	.groups = import_groups,
+	.size = sizeof(struct import_options),
+	.min_args = 1,
+	.max_args = SIZE_MAX,
+	.run = import_run,
 };

@@ -13,7 +13,7 @@
 
 #include "grade.h"
 #include "lib/base/util.h"
-#include "lib/store/transfer/store_suite.h"
+#include "lib/store/transfer/store_bundle.h"
 
 static const struct cli_option grade_options_table[] = {
 	{.name = "jobs", .letter = 'j', .type = CLI_INT, .offset = offsetof(struct grade_options, jobs), .min = 1,
@@ -131,7 +131,7 @@ static enum kind kind_of(const char *path)
 
 	if (stat(path, &st) < 0 || S_ISDIR(st.st_mode) || grade_zip_is(path))
 		return PACKAGE;
-	return store_suite_is(path) ? SUITE : TASKS;
+	return store_bundle_is(path) ? SUITE : TASKS;
 }
 
 /* Would be read as tasks, and be no JSON. */

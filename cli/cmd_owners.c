@@ -1,24 +1,18 @@
 /*
- * cmd_owners.c - `sallyport owners list|place|pack|unpack|leave`: who lives on this host, and moving somebody to
- * another.
+ * cmd_owners.c - `sallyport owners list|place|leave`: who lives on this host, and where the nginx in front says so.
  *
  * The table of nginx/front.conf has one line an owner, "alice h2;", and is changed here in one rename, so nginx never
- * reads half of it. Lines that are no such line, comments among them, stay as they are.
+ * reads half of it. Lines of another form, comments among them, stay as they are.
  */
-#include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli.h"
-#include "commands.h"
 #include "lib/base/util.h"
-#include "lib/store/record/store_drain.h"
 #include "lib/store/record/store_owner.h"
 #include "lib/store/record/store_token.h"
-#include "lib/store/transfer/store_move.h"
+#include "lib/store/transfer/store_bundle.h"
 
 #define TABLE_FILE "/etc/nginx/sallyport-placed.map"
 #define TABLE_MAX  (16 << 20)
@@ -39,14 +33,9 @@ static const struct cli_option owners_options[] = {
 };
 static const struct cli_group owners_groups[] = {{owners_options, 0}, {0}};
 
-static const char *table_of(const struct owners *options)
-{
-	return options->table ? options->table : TABLE_FILE;
-}
-
 /* -------- the table ----------------------------------------------------------------------------------- */
 
-/* "alice h2;" -> true, with both words; anything else is no line of an owner. */
+/* "alice h2;" -> true, with both words; false for any other line. */
 static bool read_line(const char *line, size_t length, char owner[STORE_OWNER_MAX + 1], char host[HOST_MAX + 1])
 {
 	char text[STORE_OWNER_MAX + HOST_MAX + 16], end;
@@ -60,153 +49,78 @@ static bool read_line(const char *line, size_t length, char owner[STORE_OWNER_MA
 	return sscanf(text, " %32[a-z0-9-] %63[A-Za-z0-9_.-] %c%n", owner, host, &end, &used) == 3 && end == ';';
 }
 
-static bool host_valid(const char *host)
-{
-	size_t length = strlen(host);
-
-	return length > 0 && length <= HOST_MAX &&
-	       strspn(host, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-") == length;
-}
-
 /* An absent file is an empty table. */
-static int read_table(const char *path, char **ret, size_t *ret_length, struct err *err)
+static int read_table(const struct owners *options, char **ret, struct err *err)
 {
-	int result = read_file_at(AT_FDCWD, path, TABLE_MAX, ret, ret_length, err);
+	size_t length;
+	int result = read_file_at(AT_FDCWD, options->table ? options->table : TABLE_FILE, TABLE_MAX, ret, &length, err);
 
-	if (result == -ERR_NOT_FOUND) {
-		*err = ERR_INIT;
-		*ret = xstrdup("");
-		*ret_length = 0;
-		return 0;
-	}
-	return result;
-}
-
-/* The table in order of owners; the last line of an owner counts, as in nginx's map. */
-struct place {
-	char owner[STORE_OWNER_MAX + 1], host[HOST_MAX + 1];
-	size_t line;
-};
-struct places {
-	struct place *items;
-	size_t count;
-};
-
-static int by_owner(const void *a, const void *b)
-{
-	const struct place *left = a, *right = b;
-	int order = strcmp(left->owner, right->owner);
-
-	return order != 0 ? order : (left->line > right->line) - (left->line < right->line);
-}
-
-static void read_places(const char *table, struct places *ret)
-{
-	size_t lines = 0;
-
-	for (const char *c = table; *c; c++)
-		lines += *c == '\n';
-	ret->items = xcalloc(lines + 1, sizeof(*ret->items));
-	for (const char *line = table; *line; line += strcspn(line, "\n"), line += *line == '\n') {
-		struct place *place = &ret->items[ret->count];
-
-		place->line = ret->count;
-		ret->count += read_line(line, strcspn(line, "\n"), place->owner, place->host);
-	}
-	qsort(ret->items, ret->count, sizeof(*ret->items), by_owner);
-}
-
-/* The host of an owner; "": the table does not name him. */
-static const char *find_host(const struct places *places, const char *owner)
-{
-	size_t low = 0, high = places->count;
-
-	while (low < high) { /* the first behind him */
-		size_t middle = low + (high - low) / 2;
-
-		if (strcmp(places->items[middle].owner, owner) <= 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low > 0 && streq(places->items[low - 1].owner, owner) ? places->items[low - 1].host : "";
-}
-
-/* The table with the owner's line replaced, added, or (host NULL) left out. */
-static void write_line(const char *table, const char *owner, const char *host, struct buf *ret)
-{
-	char name[STORE_OWNER_MAX + 1], old[HOST_MAX + 1];
-
-	for (const char *line = table; *line;) {
-		size_t length = strcspn(line, "\n");
-
-		if (!read_line(line, length, name, old) || !streq(name, owner))
-			buf_printf(ret, "%.*s\n", (int)length, line);
-		line += length + (line[length] == '\n');
-	}
-	if (host)
-		buf_printf(ret, "%s %s;\n", owner, host);
+	if (result != -ERR_NOT_FOUND)
+		return result;
+	*err = ERR_INIT;
+	*ret = xstrdup("");
+	return 0;
 }
 
 static int replace_table(const char *path, const struct buf *text, struct err *err)
 {
 	auto_free char *part = xasprintf("%s.part-%d", path, (int)getpid());
-	int fd = open(part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+	auto_close int fd = open(part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+	int result = 0;
 
 	if (fd < 0)
 		return err_errno(err, "making %s", part);
-	int result = 0;
-
-	if (write_all(fd, text->data ? text->data : "", text->length) < 0 || fsync(fd) < 0)
-		result = err_errno(err, "writing %s", part);
-	close(fd);
-	if (result == 0 && rename(part, path) < 0)
+	if (write_all(fd, text->data ? text->data : "", text->length) < 0 || fsync(fd) < 0 || rename(part, path) < 0) {
 		result = err_errno(err, "replacing %s", path);
-	if (result < 0)
 		unlink(part);
+	}
 	return result;
 }
 
 static int owners_place(const struct owners *options, struct err *err)
 {
-	const char *owner = options->common.args[1],
-		   *host = options->common.n_args > 2 ? options->common.args[2] : NULL;
-	auto_free char *table = NULL;
+	const char *owner = options->common.args[1];
+	const char *host = options->common.n_args > 2 ? options->common.args[2] : NULL;
+	auto_free char *table = NULL, *wanted = xasprintf("%s %s;", owner, host ? host : "default");
 	auto_buf struct buf text = {0};
-	size_t length;
+	char name[STORE_OWNER_MAX + 1], old[HOST_MAX + 1];
 
 	if (!store_owner_valid(owner))
 		return err_member(err, "owner", STORE_OWNER_WANTED);
-	if (host && !host_valid(host))
+	if (!read_line(wanted, strlen(wanted), name, old) || (host && !streq(old, host)))
 		return err_set(err, ERR_INVALID, "host '%s' may have letters, digits, '.', '_' and '-' only", host);
-	int result = read_table(table_of(options), &table, &length, err);
+	int result = read_table(options, &table, err);
 
 	if (result < 0)
 		return result;
 	buf_init(&text, 2 * TABLE_MAX);
-	write_line(table, owner, host, &text);
-	result = replace_table(table_of(options), &text, err);
-	if (result < 0)
-		return result;
+	for (const char *line = table; *line;) {
+		size_t length = strcspn(line, "\n");
+
+		if (!read_line(line, length, name, old) || !streq(name, owner))
+			buf_printf(&text, "%.*s\n", (int)length, line);
+		line += length + (line[length] == '\n');
+	}
 	if (host)
-		printf("%s lives on %s from the next reload on: nginx -t && systemctl reload nginx\n", owner, host);
-	else
-		printf("%s lives on the default host from the next reload on: nginx -t && systemctl reload nginx\n",
-		       owner);
-	return CLI_OK;
+		buf_printf(&text, "%s\n", wanted);
+	result = replace_table(options->table ? options->table : TABLE_FILE, &text, err);
+	if (result == 0)
+		printf("%s lives on %s from the next reload on: nginx -t && systemctl reload nginx\n", owner,
+		       host ? host : "the default host");
+	return result;
 }
 
 /* -------- who is here --------------------------------------------------------------------------------- */
 
 struct listing {
-	struct cli_table *table; /* NULL: JSON lines */
-	struct places places;
+	struct cli_table *table;    /* NULL: JSON lines */
+	struct json_object *places; /* {"alice": "h2"} */
 };
 
 static int list_each(void *arg, const struct store_owner *owner)
 {
 	const struct listing *listing = arg;
-	const char *host = find_host(&listing->places, owner->name);
+	const char *host = json_get_string(listing->places, owner->name);
 	char bytes[CLI_TEXT_SIZE], seen[CLI_TEXT_SIZE] = "never", number[24];
 
 	if (!listing->table) {
@@ -221,7 +135,7 @@ static int list_each(void *arg, const struct store_owner *owner)
 		json_add_int(row, "bytes", owner->bytes);
 		json_add_string(row, "used", owner->used_us ? text : NULL);
 		json_add_bool(row, "drained", owner->drained);
-		json_add_string(row, "host", *host ? host : NULL);
+		json_add_string(row, "host", host);
 		cli_print_json(stdout, row, false);
 		return 0;
 	}
@@ -238,7 +152,7 @@ static int list_each(void *arg, const struct store_owner *owner)
 		cli_text_time(owner->used_us, seen);
 	cli_table_cell(listing->table, seen, owner->used_us ? CLI_PLAIN : CLI_DIM);
 	cli_table_cell(listing->table, owner->drained ? "drained" : "open", owner->drained ? CLI_YELLOW : CLI_PLAIN);
-	cli_table_cell(listing->table, *host ? host : "-", CLI_PLAIN);
+	cli_table_cell(listing->table, host ? host : "-", CLI_PLAIN);
 	return 0;
 }
 
@@ -250,78 +164,25 @@ static int owners_list(const struct owners *options, struct err *err)
 	auto_table struct cli_table *table = options->common.json ? NULL : cli_table_new(columns, ARRAY_SIZE(columns));
 	auto_config struct config config = {0};
 	auto_store struct store *store = NULL;
-	auto_free char *places = NULL;
-	size_t length;
+	auto_json struct json_object *places = json_object_new_object();
+	auto_free char *text = NULL;
+	struct listing listing = {table, places};
+	char owner[STORE_OWNER_MAX + 1], host[HOST_MAX + 1];
 	int result = cli_open_store(&options->common, STORE_READ, &config, &store, err);
 
 	if (result == 0)
-		result = read_table(table_of(options), &places, &length, err);
-	struct listing listing = {.table = table};
-
-	if (result == 0) {
-		read_places(places, &listing.places);
+		result = read_table(options, &text, err);
+	for (const char *line = text; line && *line; line += strcspn(line, "\n"), line += *line == '\n')
+		if (read_line(line, strcspn(line, "\n"), owner, host))
+			json_add_string(places, owner, host); /* the last line of an owner counts, as in nginx's map */
+	if (result == 0)
 		result = store_owner_list(store, list_each, &listing, err);
-		free(listing.places.items);
-	}
 	if (result == 0 && table)
 		cli_table_print(table, stdout);
 	return result;
 }
 
-/* -------- a move -------------------------------------------------------------------------------------- */
-
-static void print_moved(const struct owners *options, const char *owner, const struct store_moved *moved)
-{
-	if (options->common.json) {
-		auto_json struct json_object *object = json_object_new_object();
-
-		json_add_string(object, "owner", owner);
-		json_add_int(object, "tokens", moved->tokens);
-		json_add_int(object, "snippets", moved->snippets);
-		json_add_int(object, "conversations", moved->conversations);
-		json_add_int(object, "files", moved->files);
-		json_add_int(object, "executions", moved->executions);
-		json_add_int(object, "erased", moved->erased);
-		cli_print_json(stdout, object, true);
-		return;
-	}
-	printf("%s: %lld tokens, %lld versions of snippets, %lld conversations with %lld files, %lld runs\n", owner,
-	       (long long)moved->tokens, (long long)moved->snippets, (long long)moved->conversations,
-	       (long long)moved->files, (long long)moved->executions);
-	if (moved->erased)
-		printf("%lld runs of which something was erased stay in this record\n", (long long)moved->erased);
-}
-
-static int owners_pack(const struct owners *options, struct err *err)
-{
-	auto_config struct config config = {0};
-	auto_store struct store *store = NULL;
-	struct store_moved moved;
-	int result = cli_open_store(&options->common, STORE_WRITE, &config, &store, err);
-
-	if (result == 0)
-		result = store_move_pack(store, options->common.args[1], options->common.args[2], &moved, err);
-	if (result == 0)
-		result = cli_audit(store, STORE_AUDIT_EXPORT, moved.executions, err);
-	if (result == 0)
-		print_moved(options, options->common.args[1], &moved);
-	return result;
-}
-
-static int owners_unpack(const struct owners *options, struct err *err)
-{
-	auto_config struct config config = {0};
-	auto_store struct store *store = NULL;
-	auto_free char *owner = NULL;
-	struct store_moved moved = {0};
-	int result = cli_open_store(&options->common, STORE_WRITE, &config, &store, err);
-
-	if (result == 0)
-		result = store_move_unpack(store, options->common.args[1], &owner, &moved, err);
-	if (result == 0)
-		print_moved(options, owner, &moved);
-	return result;
-}
+/* -------- after a move -------------------------------------------------------------------------------- */
 
 static int owners_leave(const struct owners *options, struct err *err)
 {
@@ -330,7 +191,7 @@ static int owners_leave(const struct owners *options, struct err *err)
 	int result = cli_open_store(&options->common, STORE_WRITE, &config, &store, err);
 
 	if (result == 0)
-		result = store_move_leave(store, options->common.args[1], err);
+		result = store_bundle_owner_leave(store, options->common.args[1], err);
 	if (result == 0 && !options->common.json)
 		printf("%s: no conversation and no file is here any more; the record of runs stays\n",
 		       options->common.args[1]);
@@ -344,8 +205,8 @@ static int owners_run(void *arg, struct err *err)
 		size_t least, most; /* arguments, the verb included */
 		int (*run)(const struct owners *options, struct err *err);
 	} verbs[] = {
-		{"list", "no argument", 1, 1, owners_list}, {"place", "OWNER [HOST]", 2, 3, owners_place},
-		{"pack", "OWNER FILE", 3, 3, owners_pack},  {"unpack", "FILE", 2, 2, owners_unpack},
+		{"list", "no argument", 1, 1, owners_list},
+		{"place", "OWNER [HOST]", 2, 3, owners_place},
 		{"leave", "OWNER", 2, 2, owners_leave},
 	};
 	const struct owners *options = arg;
@@ -355,31 +216,27 @@ static int owners_run(void *arg, struct err *err)
 			continue;
 		if (options->common.n_args < verbs[i].least || options->common.n_args > verbs[i].most)
 			return err_set(err, ERR_INVALID, "owners %s takes %s", verbs[i].name, verbs[i].takes);
-		if (options->table && verbs[i].run != owners_list && verbs[i].run != owners_place)
+		if (options->table && verbs[i].run == owners_leave)
 			return err_set(err, ERR_INVALID, "--table belongs to owners list and place");
 		return verbs[i].run(options, err);
 	}
-	return err_set(err, ERR_INVALID, "owners %s: there are list, place, pack, unpack and leave",
-		       options->common.args[0]);
+	return err_set(err, ERR_INVALID, "owners %s: there are list, place and leave", options->common.args[0]);
 }
 
 const struct cli_command cmd_owners = {
 	.name = "owners",
-	.summary = "List owners, and move one to another host",
-	.arguments = "list | place OWNER [HOST] | pack OWNER FILE | unpack FILE | leave OWNER",
+	.summary = "List owners, and place them on hosts",
+	.arguments = "list | place OWNER [HOST] | leave OWNER",
 	.help = "list shows the owners that have tokens or a record here, and their host in the placement table of the nginx in front. "
 		"place writes an owner's line of that table, or without HOST removes it. "
-		"pack writes a drained owner (tokens, snippets, conversations, files, runs with their environments) into one file. "
-		"unpack reads that file on another host, and leave then removes conversations and files from the first host. "
-		"Erased runs stay where they are.",
-	.examples = "h1$ sallyport drain --owner alice && sallyport owners pack alice alice.owner\n"
-		"h2$ sallyport owners unpack alice.owner\n"
+		"leave removes the conversations and files of a drained owner from this host, after export --move and import --move on another one; tokens and the record of runs stay.",
+	.examples = "h1$ sallyport drain --owner alice && sallyport export --owner alice --move -o alice.bundle\n"
+		"h2$ sallyport import --move alice.bundle\n"
 		"front$ sallyport owners place alice h2 && nginx -t && systemctl reload nginx\n"
 		"h1$ sallyport owners leave alice\n",
 	.exits = "0 done\n"
 		"2 the command line or a name is wrong\n"
-		"3 the file is damaged\n"
-		"5 the owner is not drained, is busy, or has conversations where unpack would put them\n",
+		"5 the owner is not drained, or is busy\n",
 	.groups = owners_groups,
 	.size = sizeof(struct owners),
 	.min_args = 1,

@@ -7,7 +7,7 @@
 
 #include "cli.h"
 #include "lib/base/util.h"
-#include "lib/store/transfer/store_suite.h"
+#include "lib/store/transfer/store_bundle.h"
 #include "replay.h"
 
 struct promote_options {
@@ -71,7 +71,7 @@ static int promote_one(void *arg, const struct store_execution *execution)
 {
 	struct promoting *promoting = arg;
 	const struct promote_options *options = promoting->options;
-	const struct store_suite_case one = {execution->id, options->name, promoting->tags, options->compare,
+	const struct store_bundle_case one = {execution->id, options->name, promoting->tags, options->compare,
 					     options->normalise};
 	auto_free char *why = replay_incomparable(execution);
 
@@ -83,7 +83,7 @@ static int promote_one(void *arg, const struct store_execution *execution)
 	}
 	if (options->name && promoting->cases > 0)
 		return promoting->result = err_set(promoting->err, ERR_INVALID, "--name is for one execution only");
-	int added = store_suite_add(promoting->suite, promoting->store, &one, promoting->err);
+	int added = store_bundle_case_add(promoting->suite, promoting->store, &one, promoting->err);
 
 	promoting->cases++;
 	promoting->added += added > 0;
@@ -127,7 +127,7 @@ static int promote_all(struct promoting *promoting, struct err *err)
 
 	if (result == 0)
 		result = promoting->result;
-	return result == 0 ? store_suite_finish(promoting->suite, promoting->store, err) : result;
+	return result == 0 ? store_bundle_finish(promoting->suite, promoting->store, err) : result;
 }
 
 static void print_sums(const struct promoting *promoting)
@@ -159,7 +159,7 @@ static int promote_run(void *arg, struct err *err)
 	if (result < 0)
 		return result;
 	promoting.store = store;
-	if (store_suite_change(options->suite, &promoting.suite, err) < 0) {
+	if (store_bundle_change(options->suite, &promoting.suite, err) < 0) {
 		cli_complain(err);
 		return CLI_USAGE;
 	}

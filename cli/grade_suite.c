@@ -14,7 +14,7 @@
 #include "grade.h"
 #include "lib/base/util.h"
 #include "lib/grade/grade_pool.h"
-#include "lib/store/transfer/store_suite.h"
+#include "lib/store/transfer/store_bundle.h"
 #include "replay.h"
 #include "run.h"
 #include "scratch.h"
@@ -300,7 +300,7 @@ static bool has_tag(const char *tags, const struct bind_strings *wanted)
 	return false;
 }
 
-static int add_case(void *arg, const struct store_suite_case *found)
+static int add_case(void *arg, const struct store_bundle_case *found)
 {
 	struct suite *suite = arg;
 	struct suite_case one = {0};
@@ -326,11 +326,11 @@ static int open_suite(struct suite *suite, const char *path, struct err *err)
 	struct store_bundle *bundle = NULL;
 	struct store_carried carried = {0};
 	auto_free char *folder = NULL;
-	int result = store_suite_open(path, &bundle, err);
+	int result = store_bundle_open(path, &bundle, err);
 
 	suite->err = err;
 	if (result == 0)
-		result = store_suite_cases(bundle, add_case, suite, err);
+		result = store_bundle_cases(bundle, add_case, suite, err);
 	if (result == 0 && suite->n_cases == 0)
 		result = err_set(err, ERR_INVALID, "%s: no case has such a tag, or there are none", path);
 	if (result == 0)

@@ -14,7 +14,6 @@
 #include <inttypes.h>
 #include <libgen.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "lib/base/utf8.h"
@@ -56,13 +55,6 @@ struct report {
 
 /* -------- collecting ---------------------------------------------------------------------------------- */
 
-static bool is_special(const char *path)
-{
-	struct stat st;
-
-	return stat(path, &st) == 0 && !S_ISREG(st.st_mode);
-}
-
 static int open_part(struct file *file)
 {
 	auto_free char *path = xstrdup(file->path);
@@ -91,6 +83,7 @@ static int open_file(struct report *report, const char *wanted, struct err *err)
 {
 	struct file *file = &report->files[report->n_files];
 	const char *path = NULL;
+	bool special;
 
 	for (size_t i = 0; i < ARRAY_SIZE(formats); i++) {
 		size_t length = strlen(formats[i].name);
@@ -104,10 +97,8 @@ static int open_file(struct report *report, const char *wanted, struct err *err)
 		return err_set(err, ERR_INVALID,
 			       "--report takes FORMAT=FILE, and the formats are text, jsonl, junit, tap and html");
 	report->n_files++;
-	file->path = realpath(path, NULL);
-	if (!file->path)
-		file->path = xstrdup(path);
-	int fd = is_special(file->path) ? open(file->path, O_WRONLY | O_CLOEXEC) : open_part(file);
+	file->path = path_to_replace(path, &special);
+	int fd = special ? open(file->path, O_WRONLY | O_CLOEXEC) : open_part(file);
 	if (fd < 0 || !(file->out = fdopen(fd, "w")))
 		return err_errno(err, "%s", file->path);
 	return 0;

@@ -146,6 +146,15 @@ int read_file_at(int at, const char *path, size_t max, char **ret, size_t *ret_l
 	return 0;
 }
 
+char *path_to_replace(const char *path, bool *ret_special)
+{
+	char *real = realpath(path, NULL);
+	struct stat st;
+
+	*ret_special = stat(path, &st) == 0 && !S_ISREG(st.st_mode);
+	return real ? real : xstrdup(path);
+}
+
 int write_all(int fd, const void *data, size_t length)
 {
 	const char *from = data;

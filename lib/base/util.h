@@ -82,6 +82,9 @@ int parse_u64(const char *text, uint64_t min, uint64_t max, uint64_t *ret);
 int read_file_at(int at, const char *path, size_t max, char **ret, size_t *ret_length, struct err *err);
 /* All of fd from its current position, same rules. */
 int read_fd(int fd, size_t max, char **ret, size_t *ret_length, struct err *err);
+/* The path to which a new file is renamed in order to replace this one: links are followed. *ret_special: there is
+ * something that is not a regular file (a terminal, a pipe, /dev/null), which must not be replaced. The caller's. */
+char *path_to_replace(const char *path, bool *ret_special);
 /* Writes all of it, taking up after EINTR and short writes; 0 or -1 with errno. */
 int write_all(int fd, const void *data, size_t length);
 /* A new anonymous file (memfd, CLOEXEC) that holds the data, positioned at 0; -1 with errno. */

@@ -63,22 +63,16 @@ refuse() {
 	[ ! -e "$SP_DIR/none" ]
 }
 
-# old_bundle FROM TO: as releases before tags wrote it
-old_bundle() {
-	cp "$1" "$2"
-	sqlite3 "$2" "DROP TABLE execution_tag; DROP TABLE call_text; PRAGMA user_version = 5"
-}
-
-@test "tags go along, also to runs that are there already; bundles of the version before tags are read" {
+@test "tags go along, also to runs that are there already; a suite is a bundle, too; other versions are refused" {
 	local db=$SP_DIR/other/sallyport.db first
 	say python 'print(1)'
 	say python 'print(2)'
 	sp_stdio_end
 	first=$(sp_sql 'SELECT min(id) FROM execution')
+	cli 0 sallyport export -o "$SP_DIR/old" --all
 	cli 0 sallyport tag nightly --all
 	cli 0 sallyport tag team/red "$first"
 	cli 0 sallyport export -o "$SP_DIR/b" --all
-	old_bundle "$SP_DIR/b" "$SP_DIR/old"
 	cli 0 other import "$SP_DIR/old" --json
 	[ "$output" = '{"summary":{"executions":2,"new":2,"already_there":0}}' ]
 	[ "$(sqlite3 "$db" 'SELECT count(*) FROM execution_tag')" = 0 ]
@@ -92,15 +86,18 @@ old_bundle() {
 	# Once more is no change, and each change is in the log.
 	cli 0 other import "$SP_DIR/b"
 	[ "$(sqlite3 "$db" "SELECT json_extract(entry, '$.f.added'), json_extract(entry, '$.f.tags') FROM audit WHERE kind = 'import' ORDER BY n" | paste -sd ' ')" = '2|0 0|3' ]
-	# A selection takes the tags of its runs only; a suite has its cases' own tags.
+	# A selection takes the tags of its runs only.
 	cli 0 sallyport export -o "$SP_DIR/one" --tag team/red
 	[ "$(sqlite3 "$SP_DIR/one" 'SELECT tag FROM execution_tag ORDER BY tag' | paste -sd ' ')" = 'nightly team/red' ]
 	cli 0 sallyport promote --suite "$SP_DIR/suite" "$first"
-	cli 2 other import "$SP_DIR/suite"
-	# An older one still: not known.
-	sqlite3 "$SP_DIR/old" "PRAGMA user_version = 4"
+	cli 0 other import "$SP_DIR/suite" --json
+	[ "$output" = '{"summary":{"executions":1,"new":0,"already_there":1}}' ]
+	sqlite3 "$SP_DIR/old" "PRAGMA user_version = 7"
 	cli 2 other import "$SP_DIR/old"
-	[[ $stderr == *"version 4, this program knows 7: write it anew"* ]]
+	[[ $stderr == *"version 7, this program knows 8: write it anew"* ]]
+	sqlite3 "$SP_DIR/old" "PRAGMA user_version = 9"
+	cli 2 other import "$SP_DIR/old"
+	[[ $stderr == *"version 9, this program knows 8: install a newer release"* ]]
 }
 
 # env_is JSON: the environment of the bundle's execution, without the variable that Sallyport adds
@@ -162,9 +159,15 @@ env_is() {
 	refuse tables "CREATE TRIGGER t AFTER INSERT ON blob BEGIN DELETE FROM blob; END"
 	refuse tables "CREATE VIEW v AS SELECT 1"
 	refuse tables "ALTER TABLE execution ADD COLUMN more ANY"
-	refuse tables "PRAGMA user_version = 5"
+	refuse "version 7" "PRAGMA user_version = 7"
 	refuse tables "DROP TABLE execution_tag"
-	refuse tables "DROP TABLE call_text"
+	refuse tables "DROP TABLE suite_case"
+	refuse tables "DROP TABLE token"
+	refuse "a token is not" "INSERT INTO token (id, owner, name, scopes, hash) VALUES ('$(printf %036d 0)', 'alice', '', '', '$(printf %064d 0)')"
+	refuse "a conversation has no owner" "INSERT INTO conversation VALUES ('c')"
+	refuse "lets the owner alice in, with tokens: say --move" "INSERT INTO owner VALUES ('alice'); UPDATE execution SET owner = 'alice'"
+	refuse "a run is another owner's" "INSERT INTO owner VALUES ('alice')"
+	refuse "several owners" "INSERT INTO owner VALUES ('alice'), ('bob'); UPDATE execution SET owner = 'alice'"
 	refuse "a tag is not" "INSERT INTO execution_tag VALUES ('x', 'nightly')"
 	for tag in "''" "'a b'" "'$(printf %065d 0)'" "char(27) || '[2J'" "7" "'a' || char(0)"; do
 		refuse "a tag is not" "INSERT INTO execution_tag SELECT id, $tag FROM execution"

@@ -140,7 +140,7 @@ on() { "$SP_BIN/sallyport" "$2" --config "$(readlink "$FRONT/h$1")/sallyport.jso
 	run on 3 drain --owner owner3 --no-wait
 	[ "$status" = 5 ]
 	[ "$output" = "owner3: drained; still under way: 1" ]
-	run on 3 owners pack owner3 "$BATS_TEST_TMPDIR/owner3"
+	run on 3 export --move --owner owner3 -o "$BATS_TEST_TMPDIR/owner3"
 	[ "$status" = 5 ]
 	[[ $output == *"are under way"* ]]
 	id=$(sqlite3 -readonly "$(readlink "$FRONT/h3")/data/sallyport.db" "SELECT id FROM execution WHERE state = 'running'")
@@ -172,7 +172,7 @@ on() { "$SP_BIN/sallyport" "$2" --config "$(readlink "$FRONT/h$1")/sallyport.jso
 	local url before
 	url=$(runs 2 | grep -oE '/files/[0-9a-f]{64}/f.txt' | head -1)
 	before=$(rows 2 2)
-	run on 2 owners pack owner2 "$FRONT/owner2"
+	run on 2 export --move --owner owner2 -o "$FRONT/owner2"
 	[ "$status" = 5 ]
 	[[ $output == *"sallyport drain --owner owner2"* ]]
 	[ ! -e "$FRONT/owner2" ]
@@ -180,32 +180,32 @@ on() { "$SP_BIN/sallyport" "$2" --config "$(readlink "$FRONT/h$1")/sallyport.jso
 	sqlite3 "$(readlink "$FRONT/h2")/data/sallyport.db" "INSERT INTO snippet VALUES ('owner2', 'kept', 2, 'bash', 'what it does', '{}', '[]', 'echo kept', 1),
 		('', 'all', 1, 'bash', 'for everybody', '{}', '[]', 'echo all', 1)"
 	on 2 tag nightly --owner owner2
-	run on 2 owners pack owner2 "$FRONT/owner2"
+	run on 2 export --move --owner owner2 -o "$FRONT/owner2"
 	[ "$output" = "owner2: 1 tokens, 1 versions of snippets, 1 conversations with 1 files, $before runs" ]
 	[ "$(stat -c %a "$FRONT/owner2")" = 600 ]
 
 	# A file that somebody changed is refused, and nothing of it is written.
 	cp "$FRONT/owner2" "$BATS_TEST_TMPDIR/changed"
 	sqlite3 "$BATS_TEST_TMPDIR/changed" "UPDATE token SET owner = 'owner1'"
-	run on 1 owners unpack "$BATS_TEST_TMPDIR/changed"
+	run on 1 import --move "$BATS_TEST_TMPDIR/changed"
 	[ "$status" = 2 ]
 	[[ $output == *"a token is not as it must be"* ]]
 	cp "$FRONT/owner2" "$BATS_TEST_TMPDIR/changed"
 	sqlite3 "$BATS_TEST_TMPDIR/changed" "UPDATE file SET name = '../x'"
-	run on 1 owners unpack "$BATS_TEST_TMPDIR/changed"
+	run on 1 import --move "$BATS_TEST_TMPDIR/changed"
 	[ "$status" = 2 ]
 	cp "$FRONT/owner2" "$BATS_TEST_TMPDIR/changed"
 	sqlite3 "$BATS_TEST_TMPDIR/changed" "UPDATE snippet SET owner = ''"
-	run on 1 owners unpack "$BATS_TEST_TMPDIR/changed"
+	run on 1 import --move "$BATS_TEST_TMPDIR/changed"
 	[ "$status" = 2 ]
 	[[ $output == *"a snippet is not as it must be"* ]]
 	[ "$(rows 1 2)" = 0 ]
 
-	on 1 owners unpack "$FRONT/owner2"
+	on 1 import --move "$FRONT/owner2"
 	[ "$(rows 1 2)" = "$before" ]
 	[ "$(sqlite3 -readonly "$(readlink "$FRONT/h1")/data/sallyport.db" "SELECT owner, name, version, code FROM snippet")" = "owner2|kept|2|echo kept" ]
 	[ "$(on 1 tag --json | jq -c .)" = "[{\"tag\":\"nightly\",\"executions\":$before}]" ]
-	run on 1 owners unpack "$FRONT/owner2"
+	run on 1 import --move "$FRONT/owner2"
 	[ "$status" = 5 ]
 	[[ $output == *"has conversations here already"* ]]
 	on 1 owners place owner2 --table "$FRONT/placed.map"
@@ -238,7 +238,7 @@ reload() {
 	done
 }
 
-@test "an owner with a task under way is not packed; with a live interpreter he moves, and the next run says that its state is gone" {
+@test "an owner with a task under way is not exported; with a live interpreter he moves, and the next run says that its state is gone" {
 	local session task text
 	on 1 token add --owner carol --json | jq -r .token >"$FRONT/token.carol"
 	lives() { call carol run_code "{\"conversationId\":\"c\",\"language\":\"python\",\"session\":true,\"code\":\"$1\"}"; }
@@ -253,9 +253,9 @@ reload() {
 	run on 1 drain --owner carol --no-wait
 	[ "$status" = 5 ]
 	[ "$output" = "carol: drained; still under way: 1" ]
-	for words in "pack carol $BATS_TEST_TMPDIR/carol" "leave carol"; do
+	for words in "export --move --owner carol -o $BATS_TEST_TMPDIR/carol" "owners leave carol"; do
 		# shellcheck disable=SC2086
-		run on 1 owners $words
+		run on 1 $words
 		[ "$status" = 5 ]
 		[[ $output == *"1 runs and tasks of carol are under way: wait for them"* ]]
 	done
@@ -265,8 +265,8 @@ reload() {
 	method carol "$session" tasks/result "{\"taskId\":\"$task\"}" | grep -q woken
 	run on 1 drain --owner carol --wait 600
 	[ "$output" = "carol: drained; nothing is under way" ]
-	on 1 owners pack carol "$BATS_TEST_TMPDIR/carol"
-	on 2 owners unpack "$BATS_TEST_TMPDIR/carol"
+	on 1 export --move --owner carol -o "$BATS_TEST_TMPDIR/carol"
+	on 2 import --move "$BATS_TEST_TMPDIR/carol"
 	on 1 owners place carol h2 --table "$FRONT/placed.map"
 	on 1 owners leave carol
 	reload

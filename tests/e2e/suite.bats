@@ -168,7 +168,9 @@ no_scratch() {
 	refuse "no run" "INSERT INTO suite_case VALUES ('x', 'x', '[]', '', '', 1)"
 	refuse tables "CREATE TRIGGER t AFTER INSERT ON blob BEGIN DELETE FROM blob; END"
 	refuse "version 9" "PRAGMA user_version = 9"
-	refuse "not a suite" "PRAGMA application_id = 7"
+	refuse "not a bundle" "PRAGMA application_id = 7"
+	# The format before bundles: what to do.
+	refuse "make it again with sallyport export or promote" "PRAGMA application_id = 0x53505355; PRAGMA user_version = 4"
 	cp s bad
 	sqlite3 bad "UPDATE suite_case SET normalise = 'colours'"
 	cli 2 grade bad
@@ -176,8 +178,13 @@ no_scratch() {
 	cli 2 grade bad
 	cli 0 export --output b --all
 	cli 2 grade b
+	[[ $stderr == *"no case"* ]]
+	cp b before
 	cli 2 promote --suite b --all
-	cli 2 import s
+	[[ $stderr == *"is an export"* ]]
+	cmp b before
+	cli 0 import s
+	[ "$summary" = '{"executions":1,"new":0,"already_there":1}' ]
 	cli 0 grade s
 	sp_until "" no_scratch
 }

@@ -7,7 +7,6 @@
 #include "lib/store/retention/store_erase.h"
 #include "lib/store/retention/store_gc.h"
 #include "lib/store/transfer/store_bundle.h"
-#include "lib/store/transfer/store_suite.h"
 #include "store_fixture.h"
 
 #define LONG    (3 << 20)
@@ -225,10 +224,13 @@ static void carried(void **state)
 	export_to(f, id, path);
 	refused(path, "DELETE FROM blob WHERE length(data) = 3145728", "a content is missing");
 	refused(path, "UPDATE blob SET data = x'78' WHERE length(data) = 3145728", "a content does not have its hash");
-	refused(path, "UPDATE call_text SET seq = 7 WHERE seq = 1", "belongs to no call");
-	refused(path, "UPDATE tool_call SET result = 'x' WHERE seq = 1", "belongs to no call");
-	refused(path, "UPDATE call_text SET arguments_blob = result_blob", "not as it must be");
-	refused(path, "DROP TABLE call_text", "its tables are not those");
+	refused(path, "UPDATE tool_call SET execution = 'x' WHERE seq = 1", "a call of a tool is not as it must be");
+	refused(path, "UPDATE tool_call SET result = 'x' WHERE seq = 1", "a call of a tool is not as it must be");
+	refused(path, "UPDATE tool_call SET arguments = '{}' WHERE arguments_blob IS NOT NULL",
+		"a call of a tool is not as it must be");
+	refused(path, "UPDATE tool_call SET arguments = 'null', arguments_blob = result_blob",
+		"a text of a call of a tool is not as it must be");
+	refused(path, "ALTER TABLE tool_call DROP COLUMN result_blob", "its tables are not those");
 	ok(store_open(other.data, STORE_SERVE, &other.store, &err));
 	ok(store_bundle_open(path, &bundle, &err));
 	ok(store_bundle_import(bundle, other.store, &done, &err));
@@ -238,40 +240,6 @@ static void carried(void **state)
 	assert_sound(&other);
 	collect_late(&other);
 	assert_calls(&other, id);
-	store_close(other.store);
-	free(other.data);
-}
-
-/* A bundle of the version before, which has no such table. */
-static void carried_by_an_older_release(void **state)
-{
-	struct fixture *f = *state;
-	auto_free char *path = xasprintf("%s/runs.bundle", f->base);
-	struct fixture other = {.data = xasprintf("%s/other", f->base)};
-	struct store_bundle *bundle = NULL;
-	struct store_carried done = {0};
-	struct store_tools tools = {0};
-	struct err err = ERR_INIT;
-	char id[ID_SIZE];
-	sqlite3 *db;
-
-	run_with_calls(f, id);
-	export_to(f, id, path);
-	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
-	assert_int_equal(sqlite3_exec(db,
-				      "UPDATE tool_call SET result = 'in the row'; DROP TABLE call_text; DELETE FROM "
-				      "blob; PRAGMA user_version = 6",
-				      NULL, NULL, NULL),
-			 SQLITE_OK);
-	sqlite3_close(db);
-	ok(store_open(other.data, STORE_SERVE, &other.store, &err));
-	ok(store_bundle_open(path, &bundle, &err));
-	ok(store_bundle_import(bundle, other.store, &done, &err));
-	store_bundle_close(bundle);
-	ok(store_tools_load(other.store, id, &tools, &err));
-	assert_string_equal(tools.calls[0].result, "in the row");
-	store_tools_clear(&tools);
-	assert_sound(&other);
 	store_close(other.store);
 	free(other.data);
 }
@@ -322,41 +290,41 @@ static void expected(void **state)
 	store_tools_clear(&found);
 }
 
-/* A suite that an older release made gets the table when a case is added. */
-static void an_older_suite(void **state)
+/* A suite has the texts of calls, too, and a second run may be added to it. */
+static void a_suite(void **state)
 {
 	struct fixture *f = *state;
 	auto_free char *path = xasprintf("%s/cases.suite", f->base);
 	struct store_bundle *suite = NULL;
 	struct err err = ERR_INIT;
-	int64_t texts = 0;
 	char id[ID_SIZE];
 	sqlite3 *db;
 
 	for (int i = 0; i < 2; i++) {
 		run_with_calls(f, id);
-		ok(store_suite_change(path, &suite, &err));
-		assert_int_equal(store_suite_add(suite, f->store, &(struct store_suite_case){.id = id}, &err), 1);
-		ok(store_suite_finish(suite, f->store, &err));
-		store_bundle_close(suite);
-		if (i > 0)
-			break;
-		assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
-		assert_int_equal(sqlite3_exec(db, "DROP TABLE call_text; PRAGMA user_version = 3", NULL, NULL, NULL),
-				 SQLITE_OK);
-		sqlite3_close(db);
+		for (int again = 0; again < 2; again++) {
+			ok(store_bundle_change(path, &suite, &err));
+			assert_int_equal(
+				store_bundle_case_add(suite, f->store, &(struct store_bundle_case){.id = id}, &err),
+				again == 0);
+			ok(store_bundle_finish(suite, f->store, &err));
+			store_bundle_close(suite);
+		}
 	}
-	ok(store_suite_open(path, &suite, &err));
+	ok(store_bundle_open(path, &suite, &err));
 	store_bundle_close(suite);
 	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
 	sqlite3_stmt *count = NULL;
 
-	assert_int_equal(sqlite3_prepare_v2(db, "SELECT count(*) FROM call_text", -1, &count, NULL), SQLITE_OK);
+	assert_int_equal(sqlite3_prepare_v2(db,
+					    "SELECT count(*) FROM tool_call WHERE coalesce(arguments_blob, "
+					    "result_blob) IS NOT NULL",
+					    -1, &count, NULL),
+			 SQLITE_OK);
 	assert_int_equal(sqlite3_step(count), SQLITE_ROW);
-	texts = sqlite3_column_int64(count, 0);
+	assert_int_equal(sqlite3_column_int64(count, 0), 4); /* two of each run */
 	sqlite3_finalize(count);
 	sqlite3_close(db);
-	assert_int_equal(texts, 2); /* of the second run */
 }
 
 static int quiet(void *arg, const char *what, int64_t done, int64_t total)
@@ -414,10 +382,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(stored_once_and_forgotten, setup, teardown),
 		cmocka_unit_test_setup_teardown(an_older_record, setup, teardown),
 		cmocka_unit_test_setup_teardown(carried, setup, teardown),
-		cmocka_unit_test_setup_teardown(carried_by_an_older_release, setup, teardown),
 		cmocka_unit_test_setup_teardown(altered, setup, teardown),
 		cmocka_unit_test_setup_teardown(expected, setup, teardown),
-		cmocka_unit_test_setup_teardown(an_older_suite, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_suite, setup, teardown),
 		cmocka_unit_test_setup_teardown(verified, setup, teardown),
 	};
 

@@ -46,11 +46,8 @@
 	NEXT(seq) NEXT(connection) NEXT(server) NEXT(tool) NEXT(is_read) NEXT(definition) NEXT(arguments) \
 		NEXT(arguments_hash) NEXT(occurrence) NEXT(decision) NEXT(rule) NEXT(decided_by) NEXT(state) \
 			NEXT(kind) NEXT(is_error) NEXT(result) NEXT(protocol) NEXT(attempts) NEXT(approval_us) \
-				NEXT(queued_us) NEXT(started_us) NEXT(finished_us)
-
-/* Where the texts of a call are contents. */
-#define STORE_BUNDLE_CALL_TEXT(FIRST, NEXT) \
-	FIRST(execution) NEXT(generation) NEXT(seq) NEXT(arguments_blob) NEXT(result_blob)
+				NEXT(queued_us) NEXT(started_us) NEXT(finished_us) NEXT(arguments_blob) \
+				NEXT(result_blob)
 
 #define STORE_BUNDLE_BASELINE_SERVER(FIRST, NEXT) \
 	FIRST(execution) NEXT(generation) NEXT(position) NEXT(name) NEXT(alias) NEXT(description) NEXT(list)
@@ -116,14 +113,8 @@
 	  "INSERT OR IGNORE INTO baseline_server (" BUNDLE_NAMES( \
 		  STORE_BUNDLE_BASELINE_SERVER) ") VALUES (" BUNDLE_VALUES(STORE_BUNDLE_BASELINE_SERVER) ")") \
 	X(IMPORT_BASELINE_CALL, WRITE, \
-	  "INSERT OR IGNORE INTO baseline_call (" BUNDLE_NAMES( \
-		  STORE_BUNDLE_BASELINE_CALL) ", arguments_blob, result_blob) VALUES (" BUNDLE_VALUES( \
-		  STORE_BUNDLE_BASELINE_CALL) ", :arguments_blob, :result_blob)") \
-	X(BUNDLE_CALL_TEXTS, READ, \
-	  "SELECT execution, 1, seq, arguments_blob, result_blob FROM tool_call WHERE execution = :id AND " \
-	  "coalesce(arguments_blob, result_blob) IS NOT NULL UNION ALL SELECT " BUNDLE_NAMES( \
-		  STORE_BUNDLE_CALL_TEXT) " FROM baseline_call WHERE execution = :id AND coalesce(arguments_blob, " \
-					  "result_blob) IS NOT NULL") \
+	  "INSERT OR IGNORE INTO baseline_call (" BUNDLE_NAMES(STORE_BUNDLE_BASELINE_CALL) ") VALUES (" BUNDLE_VALUES( \
+		  STORE_BUNDLE_BASELINE_CALL) ")") \
 	X(BUNDLE_SERVERS, READ, \
 	  "SELECT " BUNDLE_NAMES(STORE_BUNDLE_SERVER) " FROM execution_server WHERE execution = :id") \
 	X(BUNDLE_CALLS, READ, "SELECT " BUNDLE_NAMES(STORE_BUNDLE_CALL) " FROM tool_call WHERE execution = :id") \
@@ -137,5 +128,4 @@
 	  "INSERT INTO execution_server (" BUNDLE_NAMES(STORE_BUNDLE_SERVER) ") VALUES (" BUNDLE_VALUES( \
 		  STORE_BUNDLE_SERVER) ")") \
 	X(IMPORT_CALL, WRITE, \
-	  "INSERT INTO tool_call (" BUNDLE_NAMES(STORE_BUNDLE_CALL) ", arguments_blob, result_blob) VALUES (" \
-	  BUNDLE_VALUES(STORE_BUNDLE_CALL) ", :arguments_blob, :result_blob)")
+	  "INSERT INTO tool_call (" BUNDLE_NAMES(STORE_BUNDLE_CALL) ") VALUES (" BUNDLE_VALUES(STORE_BUNDLE_CALL) ")")

@@ -1,5 +1,5 @@
 /*
- * store_sql_move.h - statements for an owner's move (store_move.h), and the columns that go along.
+ * store_sql_move.h - statements for an owner's move (store_bundle.h), and the columns that go along.
  */
 #pragma once
 

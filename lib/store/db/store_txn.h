@@ -20,7 +20,7 @@
  *   store_erasures.c         erasures once more, after a restore
  *   store_erase.c, store_forget.c, store_retain.c   content that goes;  store_gc.c: what nothing names any more
  *   store_space.c            what an owner's record may take, free space of the disk
- *   store_bundle.c, store_bundle_import.c   executions from one database to another
+ *   store_bundle.c, store_bundle_import.c   executions from one database to another;  store_bundle_owner.c: an owner
  *   store_results.c          what a replay found (a file of its own)
  *   store_uptime.c           the clock of what expires;  store_media.c: media types
  *   store_view.c             what the admin page lists

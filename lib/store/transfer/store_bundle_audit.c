@@ -7,9 +7,7 @@
  */
 #include "store_bundle_audit.h"
 
-#include <fcntl.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "lib/base/util.h"
 #include "lib/store/audit/store_audit_scan.h"
@@ -17,34 +15,20 @@
 #include "lib/store/db/store_txn.h"
 #include "store_bundle_file.h"
 
-#define APPLICATION_AT 68 /* application_id in the header of SQLite's file format */
-
 /* -------- out ----------------------------------------------------------------------------------------- */
-
-static int add_of(struct store_bundle *bundle, struct store *store, const char *id, struct err *err)
-{
-	auto_reader struct store_reader reader = {0};
-	int result = store_reader_take(store, &reader, err);
-
-	if (result < 0)
-		return result;
-	auto_query struct query q = query_begin(reader.conn, SQL_BUNDLE_AUDIT);
-
-	query_bind_text(&q, ":id", id);
-	result = store_bundle_carry(bundle, &q,
-				    "INSERT OR IGNORE INTO audit (n, at_us, kind, object, entry, salt, detail) VALUES "
-				    "(?1, ?2, ?3, ?4, ?5, ?6, ?7)",
-				    err);
-	return MIN(result, 0);
-}
 
 int store_bundle_audit_add(struct store_bundle *bundle, struct store *store, struct err *err)
 {
+	static const struct store_bundle_rows entries = {
+		SQL_BUNDLE_AUDIT, "INSERT OR IGNORE INTO audit (n, at_us, kind, object, entry, salt, detail) VALUES "
+				  "(?1, ?2, ?3, ?4, ?5, ?6, ?7)"};
 	auto_statement sqlite3_stmt *ids = NULL;
-	int result = store_bundle_prepare(bundle, "SELECT id FROM execution", &ids, err);
+	int result = store_bundle_prepare(bundle, "SELECT id FROM execution", NULL, &ids, err);
 
-	while (result == 0 && sqlite3_step(ids) == SQLITE_ROW)
-		result = add_of(bundle, store, (const char *)sqlite3_column_text(ids, 0), err);
+	while (result == 0 && (result = store_bundle_next(bundle, ids, err)) > 0)
+		result = MIN(store_bundle_carry(bundle, store, &entries, ":id",
+						(const char *)sqlite3_column_text(ids, 0), err),
+			     0);
 	return result;
 }
 
@@ -56,7 +40,7 @@ int store_bundle_audit_numbers(struct store_bundle *bundle, int64_t **ret, size_
 	int result = store_bundle_number(bundle, "SELECT count(*) FROM audit", &count, err);
 
 	if (result == 0)
-		result = store_bundle_prepare(bundle, "SELECT n FROM audit ORDER BY n", &rows, err);
+		result = store_bundle_prepare(bundle, "SELECT n FROM audit ORDER BY n", NULL, &rows, err);
 	if (result < 0)
 		return result;
 	*ret = xcalloc((size_t)count + 1, sizeof(**ret));
@@ -69,39 +53,30 @@ int store_bundle_audit_numbers(struct store_bundle *bundle, int64_t **ret, size_
 int store_bundle_audit_prove(struct store_bundle *bundle, int64_t n, const void *proof, size_t length, struct err *err)
 {
 	auto_statement sqlite3_stmt *update = NULL;
-	int result = store_bundle_prepare(bundle, "UPDATE audit SET proof = ?2 WHERE n = ?1", &update, err);
+	int result = store_bundle_prepare(bundle, "UPDATE audit SET proof = ?2 WHERE n = ?1", NULL, &update, err);
 
 	if (result < 0)
 		return result;
 	sqlite3_bind_int64(update, 1, n);
 	sqlite3_bind_blob64(update, 2, proof, length, SQLITE_STATIC);
-	return sqlite3_step(update) == SQLITE_DONE ? 0 : store_bundle_failed(bundle, err);
+	return store_bundle_next(bundle, update, err);
 }
 
 int store_bundle_audit_head(struct store_bundle *bundle, int64_t size, const uint8_t root[SHA256_SIZE],
 			    const char *checkpoint, struct err *err)
 {
 	auto_statement sqlite3_stmt *insert = NULL;
-	int result = store_bundle_prepare(bundle, "INSERT INTO audit_head VALUES (?1, ?2, ?3)", &insert, err);
+	int result = store_bundle_prepare(bundle, "INSERT INTO audit_head VALUES (?1, ?2, ?3)", NULL, &insert, err);
 
 	if (result < 0)
 		return result;
 	sqlite3_bind_int64(insert, 1, size);
 	sqlite3_bind_blob(insert, 2, root, SHA256_SIZE, SQLITE_STATIC);
 	sqlite3_bind_text(insert, 3, checkpoint, -1, SQLITE_STATIC);
-	return sqlite3_step(insert) == SQLITE_DONE ? 0 : store_bundle_failed(bundle, err);
+	return store_bundle_next(bundle, insert, err);
 }
 
 /* -------- in ------------------------------------------------------------------------------------------ */
-
-bool store_bundle_is(const char *path)
-{
-	static const uint8_t ours[] = {'S', 'P', 'B', 'U'};
-	uint8_t is[sizeof(ours)];
-	auto_close int fd = open(path, O_RDONLY | O_CLOEXEC);
-
-	return fd >= 0 && pread(fd, is, sizeof(is), APPLICATION_AT) == sizeof(is) && memcmp(is, ours, sizeof(is)) == 0;
-}
 
 void store_bundle_log_clear(struct store_bundle_log *log)
 {
@@ -120,9 +95,6 @@ static const char load_rows[] =
 	ROWS_OF("tool_call", STORE_BUNDLE_CALL, "", "")
 	"INSERT INTO main.audit SELECT n, at_us, kind, object, entry FROM bundle.audit;"
 	"INSERT INTO main.audit_detail SELECT n, salt, detail FROM bundle.audit WHERE salt IS NOT NULL;";
-static const char load_texts[] =
-	"UPDATE main.tool_call SET (arguments_blob, result_blob) = (SELECT arguments_blob, result_blob FROM "
-	"bundle.call_text AS t WHERE t.execution = tool_call.execution AND t.seq = tool_call.seq AND generation = 1)";
 /* clang-format on */
 
 static int load(struct store_conn *conn, const char *path, struct err *err)
@@ -144,10 +116,6 @@ static int load(struct store_conn *conn, const char *path, struct err *err)
 	}
 	if (result == SQLITE_OK)
 		result = sqlite3_exec(conn->db, load_rows, NULL, NULL, NULL);
-	if (result == SQLITE_OK && /* an older one has no such table */
-	    sqlite3_table_column_metadata(conn->db, "bundle", "call_text", NULL, NULL, NULL, NULL, NULL, NULL) ==
-		    SQLITE_OK)
-		result = sqlite3_exec(conn->db, load_texts, NULL, NULL, NULL);
 	return result == SQLITE_OK ? 0 : store_conn_error(conn, result, err);
 }
 
@@ -162,7 +130,7 @@ static int read_head(struct store_audit_reader *reader, struct store_bundle_log 
 	if (result < 0)
 		return result;
 	if (result == 0 || sqlite3_column_bytes(scan, 1) != SHA256_SIZE)
-		return err_set(err, ERR_CORRUPT, "it does not say which tree its entries are proven against");
+		return err_set(err, ERR_CORRUPT, "it has no audit entries: only files of sallyport export have them");
 	log->size = sqlite3_column_int64(scan, 0);
 	memcpy(log->root, sqlite3_column_blob(scan, 1), SHA256_SIZE);
 	if (sqlite3_column_type(scan, 2) == SQLITE_TEXT)

@@ -22,9 +22,6 @@ int store_bundle_audit_head(struct store_bundle *bundle, int64_t size, const uin
 			    const char *checkpoint, struct err *err);
 
 /* -------- in ------------------------------------------------------------------------------------------ */
-/* By its first bytes; false also where it cannot be read. */
-bool store_bundle_is(const char *path);
-
 struct store_bundle_log {
 	int64_t size;
 	uint8_t root[SHA256_SIZE];
