@@ -39,7 +39,7 @@ struct fixtures {
 	int (*authenticate)(struct http_exchange *exchange); /* takes the place of auth_token */
 	struct server_tables tables;
 };
-/* Set before main by that link unit; NULL in the programs that are installed. */
+/* Set before main by that link unit, where the environment asks for them; NULL in the programs that are installed. */
 extern const struct fixtures *server_fixtures;
 
 struct server {
@@ -49,7 +49,7 @@ struct server {
 	struct hub *hub;
 	struct limiter *limiter;
 	struct server_tables tables;
-	const struct fixtures *fixtures; /* NULL: not asked for by gateway.profile */
+	const struct fixtures *fixtures; /* server_fixtures */
 	struct interpreters *interpreters;
 	struct tools_cache *tools;
 	struct tool_parked *parked; /* runs that wait for their users' answers */
