@@ -189,7 +189,7 @@ deps-run:
 
 run: deps-run
 	@$(SUBMAKE) all $(if $(PROFILE),recorded)
-	@$(if $(PROFILE),SALLYPORT_GATEWAY_PROFILE=$(PROFILE) )exec setpriv --pdeathsig TERM nginx/dev.sh --bin $(if $(PROFILE),$(RECORDED),$(BIN)) $(if $(STATE),--state $(STATE)) $(PORT)
+	@$(if $(PROFILE),SP_FIXTURES=1 )exec setpriv --pdeathsig TERM nginx/dev.sh --bin $(if $(PROFILE),$(RECORDED),$(BIN)) $(if $(STATE),--state $(STATE)) $(PORT)
 
 # A first look with a real MCP client, in a second terminal next to `make run`.
 chart: deps-run

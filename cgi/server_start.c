@@ -80,34 +80,16 @@ static int start_expiry(struct server *server, struct err *err)
 	return server->expires ? 0 : err_errno(err, "starting a thread");
 }
 
-/* The fixtures take requests without a token: only a gateway that was linked with them has them. */
-static int choose_fixtures(const struct config *config, const struct fixtures **ret, struct err *err)
-{
-	*ret = NULL;
-	if (!config->gateway.profile || streq(config->gateway.profile, "production"))
-		return 0;
-	if (!server_fixtures)
-		return err_member(err, "gateway.profile",
-				  "this gateway has no conformance fixtures: `make run PROFILE=conformance` starts one "
-				  "that does");
-	*ret = server_fixtures;
-	return 0;
-}
-
 int server_open(struct server *server, const struct config *config, enum store_mode mode, struct err *err)
 {
-	*server = (struct server){.config = config, .tell = resource_news};
+	*server = (struct server){.config = config, .tell = resource_news, .fixtures = server_fixtures};
 	pthread_mutex_init(&server->lock, NULL);
 	pthread_cond_init(&server->stop, NULL);
 	server->interpreters = interpreters_new();
 	server->parked = tool_parked_new();
 	if (!config->data_dir[0])
 		return err_member(err, "data_dir", "must be set in the configuration: the folder of the database");
-	int result = choose_fixtures(config, &server->fixtures, err);
-
-	if (result < 0)
-		return result;
-	result = store_open(config->data_dir, mode, &server->store, err);
+	int result = store_open(config->data_dir, mode, &server->store, err);
 	if (result < 0)
 		return err_wrap(err, "opening the database");
 	if ((result = snippets_import(server->store, config, err)) < 0)

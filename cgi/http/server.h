@@ -40,7 +40,7 @@ struct fixtures {
 	int (*authenticate)(struct http_exchange *exchange); /* takes the place of auth_token */
 	struct server_tables tables;
 };
-/* Set before main by that link unit; NULL in the programs that are installed. */
+/* Set before main by that link unit, where the environment asks for them; NULL in the programs that are installed. */
 extern const struct fixtures *server_fixtures;
 
 struct server {
@@ -51,7 +51,7 @@ struct server {
 	struct limiter *limiter;
 	struct body_budget *bodies;
 	struct server_tables tables;
-	const struct fixtures *fixtures; /* NULL: not asked for by gateway.profile */
+	const struct fixtures *fixtures; /* server_fixtures */
 	struct interpreters *interpreters;
 	struct tools_cache *tools;
 	struct tool_parked *parked; /* runs that wait for their users' answers */

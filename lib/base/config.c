@@ -41,8 +41,6 @@ static const struct bind gateway_table[] = {
 	PART(gateway, allowed_hosts, BIND_STRINGS, 0, 64,
 	     "Host headers to accept besides public_base_url's and loopback's"),
 	PART(gateway, http_sse, BIND_BOOL, 0, 0, "serve the transport of 2024-11-05, too: /sse and /messages"),
-	PART(gateway, profile, BIND_STRING, 1, 16,
-	     "production; conformance: the official suite's fixtures, no tokens, loopback only"),
 	{0},
 };
 
@@ -187,7 +185,7 @@ const struct bind config_table[] = {
 static const struct config defaults = {
 	.data_dir = "",
 	.public_base_url = "",
-	.gateway = {.socket = "", .threads = 16, .accel_prefix = "", .profile = "production"},
+	.gateway = {.socket = "", .threads = 16, .accel_prefix = ""},
 	.jailer = {.socket = "", .program = "", .runners_dir = "", .modules_dir = "", .cgroup = "sallyport",
 		   .jails = 64, .disk_read_mb = 100},
 	.limits =
@@ -222,6 +220,8 @@ static const char *const path_members[][2] = {
 static const struct {
 	const char *group, *member, *instead;
 } removed_members[] = {
+	{"gateway", "profile",
+	 "was removed: only the gateway of `make run PROFILE=conformance` has the fixtures of the conformance suite"},
 	{"tools", "results",
 	 "was removed: choose for a token (sallyport token add --results) or in the address (/mcp?results=none)"},
 };

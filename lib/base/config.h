@@ -34,9 +34,7 @@ struct config {
 					     ourselves */
 		struct bind_strings allowed_origins; /* besides public_base_url's own and loopback's */
 		struct bind_strings allowed_hosts;
-		bool http_sse;       /* the transport of 2024-11-05: /sse and /messages */
-		const char *profile; /* "production", or "conformance": the suite's fixtures and no tokens, on loopback
-					only */
+		bool http_sse; /* the transport of 2024-11-05: /sse and /messages */
 	} gateway;
 	struct {
 		const char *socket;  /* "" = a private jailer */

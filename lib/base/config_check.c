@@ -67,25 +67,6 @@ static int check_public_base_url(const char *url, struct err *err)
 	return 0;
 }
 
-/* The fixtures come without authentication, so they must not be reachable from elsewhere. */
-static int check_profile(const struct config *config, struct err *err)
-{
-	static const char *const loopback[] = {"http://127.0.0.1:", "http://localhost:", "http://[::1]:"};
-
-	if (streq(config->gateway.profile, "production"))
-		return 0;
-	if (!streq(config->gateway.profile, "conformance"))
-		return err_member(err, "gateway.profile", "must be production or conformance");
-	if (config->gateway.allowed_hosts.count || config->gateway.allowed_origins.count)
-		return err_member(err, "gateway.profile",
-				  "conformance asks for no token: allowed_hosts and allowed_origins must be empty");
-	for (size_t i = 0; i < ARRAY_SIZE(loopback); i++)
-		if (str_starts(config->public_base_url, loopback[i]))
-			return 0;
-	return err_member(err, "gateway.profile",
-			  "conformance asks for no token: public_base_url must be http://127.0.0.1:PORT");
-}
-
 bool config_has_set(const struct config *config, const char *name)
 {
 	for (size_t i = 0; i < config->tools.sets.count; i++)
@@ -159,7 +140,7 @@ int config_check(const struct config *config, struct err *err)
 		return -ERR_INVALID;
 	if (prefix[0] != '\0' && (prefix[0] != '/' || prefix[strlen(prefix) - 1] != '/'))
 		return err_member(err, "gateway.accel_prefix", "must begin and end with a slash, as \"/_blobs/\"");
-	if (check_profile(config, err) < 0 || check_tools(config, err) < 0 || config_network_check(config, err) < 0 ||
+	if (check_tools(config, err) < 0 || config_network_check(config, err) < 0 ||
 	    check_retention(config, err) < 0)
 		return -ERR_INVALID;
 	if (strchr(config->jailer.cgroup, '/') != NULL || config->jailer.cgroup[0] == '.')

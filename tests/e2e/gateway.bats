@@ -566,20 +566,28 @@ runs_with() {
 	wait "$SP_GATEWAY_PID"
 }
 
-@test "the installed gateway has no fixtures and refuses the profile that asks for them" {
-	local installed=${SP_BIN%-recorded}/sallyport-gateway names='test_simple_text|conformance_token|only this machine is served'
+@test "only the tests' gateway has the fixtures, and only on loopback; the member that asked for them is refused" {
+	local installed=${SP_BIN%-recorded}/sallyport-gateway names='test_simple_text|conformance_token|only this machine is served|SP_FIXTURES'
 	[ -x "$installed" ] && [ "$installed" != "$SP_BIN/sallyport-gateway" ] || skip "there is only one gateway here"
 	grep -qaE "$names" "$SP_BIN/sallyport-gateway"
 	run -1 grep -aoE "$names" "$installed"
 	mkdir "$SP_DIR/profile"
-	printf '{"data_dir": "%s", "public_base_url": "http://127.0.0.1:9", "gateway": {"socket": "%s", "profile": "conformance"}}' \
-		"$SP_DIR/profile" "$SP_DIR/profile.sock" >"$SP_DIR/profile.json"
-	run timeout "$SP_DEADLINE" "$installed" --config "$SP_DIR/profile.json" </dev/null 3>&-
-	[ "$status" -ne 0 ]
-	[ "$status" -ne 124 ]
-	[[ $output == *"gateway.profile: this gateway has no conformance fixtures"* ]]
+	refused() { # GATEWAY URL MEMBERS
+		printf '{"data_dir": "%s", "public_base_url": "%s", "gateway": {"socket": "%s"%s}}' \
+			"$SP_DIR/profile" "$2" "$SP_DIR/profile.sock" "$3" >"$SP_DIR/profile.json"
+		run timeout "$SP_DEADLINE" "$1" --config "$SP_DIR/profile.json" </dev/null 3>&-
+		[ "$status" -ne 0 ]
+		[ "$status" -ne 124 ]
+		[ ! -e "$SP_DIR/profile.sock" ]
+	}
+	refused "$installed" http://127.0.0.1:9 ', "profile": "conformance"'
+	[[ $output == *"gateway.profile: was removed: only the gateway of "* ]]
 	[ -z "$(ls -A "$SP_DIR/profile")" ]
-	[ ! -e "$SP_DIR/profile.sock" ]
+	export SP_FIXTURES=1
+	refused "$SP_BIN/sallyport-gateway" http://192.0.2.1:80 ''
+	[[ $output == *"public_base_url: must be http://127.0.0.1:PORT: the fixtures ask for no token"* ]]
+	refused "$SP_BIN/sallyport-gateway" http://127.0.0.1:9 ', "allowed_hosts": ["x"]'
+	[[ $output == *"allowed_hosts and allowed_origins must be empty"* ]]
 }
 
 @test "a listening socket as descriptor 0 is served" {
