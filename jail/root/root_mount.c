@@ -81,13 +81,6 @@ static const char *const not_bound[] = {"boot", "code", "data", "dev", "etc", "h
 /* debootstrap copies these from the host that it runs on. */
 static const char *const not_copied[] = {"machine-id", "resolv.conf", "ssh", NULL};
 
-static bool listed(const char *const *names, const char *name)
-{
-	while (*names && !streq(*names, name))
-		names++;
-	return *names != NULL;
-}
-
 static int failed(struct err *err, const char *what, const char *name)
 {
 	return err_errno(err, "preparing the jails' root: %s %s", what, name);
@@ -304,11 +297,14 @@ static int fill_from_host(int root, const struct root_plan *plan, struct root_mo
 /* The next entry of a directory that does not begin with a dot and is not listed; NULL: none, or no directory. */
 static const char *next_entry(DIR *list, const char *const *without)
 {
-	struct dirent *entry;
+	for (struct dirent *entry; list && (entry = readdir(list));) {
+		const char *const *listed = without;
 
-	while (list && (entry = readdir(list)))
-		if (entry->d_name[0] != '.' && !listed(without, entry->d_name))
+		while (*listed && !streq(*listed, entry->d_name))
+			listed++;
+		if (entry->d_name[0] != '.' && !*listed)
 			return entry->d_name;
+	}
 	return NULL;
 }
 
