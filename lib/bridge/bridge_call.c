@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "bridge_check.h"
 #include "bridge_internal.h"
 #include "bridge_stub.h"
 
@@ -20,6 +19,127 @@ void bridge_inflight_free(struct bridge_inflight *inflight)
 	free(inflight->uri);
 	free(inflight->texts);
 	free(inflight);
+}
+
+/* -------- what becomes of an answer: the frame that the program reads, and the record ------------------ */
+
+void bridge_fail(struct bridge_connection *connection, int64_t id, const struct bridge_failure *failure)
+{
+	struct buf frame;
+
+	buf_init(&frame, BRIDGE_FRAME_MAX);
+	bridge_frame_failure(&frame, id, failure);
+	bridge_send(connection, &frame);
+}
+
+/* NULL: it has none. */
+static struct store_tool_call *record_of(const struct bridge_inflight *inflight)
+{
+	return inflight->record == SIZE_MAX ? NULL : &inflight->run->report.records[inflight->record];
+}
+
+static void set(char **field, const char *text)
+{
+	free(*field);
+	*field = text ? xstrdup(text) : NULL;
+}
+
+/* In its record. */
+static void note(struct bridge_inflight *inflight, const struct bridge_answer *answer)
+{
+	struct store_tool_call *record = record_of(inflight);
+	const char *bytes = answer->result ? answer->result : answer->text ? answer->text : "";
+	bool is_result = streq(answer->kind, "result");
+
+	if (!record)
+		return;
+	const char *state = is_result && !answer->is_error     ? "done"
+			    : streq(answer->kind, "cancelled") ? "cancelled"
+			    : streq(answer->kind, "denied") || streq(answer->kind, "approval") ||
+					    streq(answer->kind, "limit") || (!inflight->begun && !is_result)
+				    ? "refused"
+				    : "failed";
+	snprintf(record->state, sizeof(record->state), "%s", state);
+	snprintf(record->kind, sizeof(record->kind), "%s", answer->kind);
+	record->is_error = answer->is_error;
+	record->result_length = answer->result ? answer->length : strlen(bytes);
+	record->result = xmemdup(bytes, record->result_length);
+	set(&record->decision, answer->decision);
+	set(&record->rule, answer->rule);
+	set(&record->decided_by, answer->decided_by);
+	snprintf(record->protocol, sizeof(record->protocol), "%s", answer->protocol ? answer->protocol : "");
+	record->attempts = answer->attempts;
+	record->approval_us = answer->approval_us;
+	record->started_us = answer->started_us ? answer->started_us : record->started_us;
+	record->finished_us = clock_now_us();
+}
+
+/* All text blocks of a result that says it failed, one after the other. */
+static char *failure_text(const char *result, size_t length)
+{
+	auto_json struct json_object *object = NULL;
+	auto_buf struct buf text = {0};
+	struct json_object *blocks;
+
+	buf_init(&text, 1 << 20);
+	if (json_parse(result, length, &object, NULL) < 0)
+		return xstrdup("the tool failed");
+	blocks = json_get(object, "content", json_type_array);
+	for (size_t i = 0; blocks && i < json_object_array_length(blocks); i++) {
+		struct json_object *block = json_object_array_get_idx(blocks, i);
+		struct json_object *part = json_get(block, "text", json_type_string);
+
+		if (part && text.length > 0)
+			buf_putc(&text, '\n');
+		if (part)
+			buf_add(&text, json_object_get_string(part), (size_t)json_object_get_string_len(part));
+	}
+	buf_putc(&text, '\0');
+	return text.length > 1 ? xstrdup(text.data) : xstrdup("the tool failed");
+}
+
+static void answer_error(struct bridge_connection *to, const struct bridge_inflight *inflight,
+			 const struct bridge_answer *answer)
+{
+	const struct bridge_call *call = &inflight->call;
+	bool invalid = streq(answer->kind, "invalid");
+	auto_free char *text = answer->is_error ? failure_text(answer->result, answer->length) : NULL;
+	auto_free char *signature =
+		call->tool && (invalid || answer->is_error) ? bridge_stub_signature(call->tool) : NULL;
+	const struct bridge_failure failure = {
+		.kind = answer->is_error ? "tool" : answer->kind,
+		.server = call->list->server->name,
+		.tool = call->tool ? call->tool->name : call->uri,
+		.text = text           ? text
+			: answer->text ? answer->text
+				       : "",
+		.signature = signature,
+		.result = answer->is_error ? answer->result : NULL,
+		.length = answer->length,
+	};
+
+	bridge_fail(to, inflight->id, &failure);
+}
+
+static bool wrapped(const struct upstream_tool *tool)
+{
+	struct json_object *schema = tool ? json_get(tool->object, "outputSchema", json_type_object) : NULL;
+
+	return schema && json_object_get_boolean(json_get(schema, "x-fastmcp-wrap-result", json_type_boolean));
+}
+
+static void tell(struct bridge_connection *to, const struct bridge_inflight *inflight,
+		 const struct bridge_answer *answer)
+{
+	struct buf frame;
+
+	if (!streq(answer->kind, "result") || answer->is_error) {
+		answer_error(to, inflight, answer);
+		return;
+	}
+	buf_init(&frame, BRIDGE_FRAME_MAX);
+	bridge_frame_result(&frame, inflight->id, wrapped(inflight->call.tool), answer->result, answer->length);
+	bridge_send(to, &frame);
 }
 
 /* -------- the end of a call --------------------------------------------------------------------------- */
@@ -67,10 +187,10 @@ static void finish(struct bridge_inflight *inflight, const struct bridge_answer 
 	struct bridge_connection *to = inflight->connection;
 	struct bridge_run *run = inflight->run;
 
-	bridge_note(inflight, answer);
+	note(inflight, answer);
 	leave(inflight);
 	if (to)
-		bridge_tell(to, inflight, answer);
+		tell(to, inflight, answer);
 	let_go(inflight);
 	go_on(run);
 }
@@ -99,7 +219,7 @@ void bridge_cancel(struct bridge_run *run, const struct bridge_connection *conne
 			continue;
 		if (inflight->begun && !inflight->answered)
 			run->spec.provider->cancel(run->spec.arg, &inflight->call);
-		bridge_note(inflight,
+		note(inflight,
 			    &(struct bridge_answer){.kind = "cancelled", .text = "the program ended the call"});
 		leave(inflight);
 		let_go(inflight);
@@ -248,7 +368,7 @@ void bridge_tick(struct bridge_run *run, int64_t now_us)
 static void begin(struct bridge_inflight *inflight)
 {
 	struct bridge_run *run = inflight->run;
-	struct bridge_record *record = bridge_record_of(inflight);
+	struct store_tool_call *record = record_of(inflight);
 
 	inflight->begun = true;
 	run->begun++;
@@ -304,14 +424,13 @@ static size_t add_record(struct bridge_connection *connection, const struct brid
 	if (report->count >= (size_t)run->spec.caps.calls + BRIDGE_REFUSED_KEPT)
 		return SIZE_MAX;
 	report->records = xrealloc(report->records, report->count + 1, sizeof(*report->records));
-	report->records[report->count] = (struct bridge_record){
+	report->records[report->count] = (struct store_tool_call){
 		.seq = report->calls,
 		.connection = connection->number,
 		.server = xstrdup(frame->server),
 		.tool = xstrdup(tool),
 		.is_read = frame->op == BRIDGE_READ,
 		.arguments = xmemdup(frame->arguments ? frame->arguments : "{}", frame->arguments ? frame->length : 2),
-		.arguments_length = frame->arguments ? frame->length : 2,
 		.state = "refused",
 		.queued_us = clock_now_us(),
 	};
@@ -375,12 +494,12 @@ static void ask(struct bridge_connection *connection, const struct bridge_frame 
 	inflight->call.connection = connection->number;
 	inflight->call.provider_arg = run->spec.arg;
 	if (inflight->call.tool && inflight->record != SIZE_MAX)
-		snprintf(bridge_record_of(inflight)->definition, sizeof(bridge_record_of(inflight)->definition), "%s",
+		snprintf(record_of(inflight)->definition, sizeof(record_of(inflight)->definition), "%s",
 			 inflight->call.tool->hash);
 	if (kind) {
 		auto_free char *signature = inflight->call.tool ? bridge_stub_signature(inflight->call.tool) : NULL;
 
-		bridge_note(inflight, &(struct bridge_answer){.kind = kind, .text = err.text});
+		note(inflight, &(struct bridge_answer){.kind = kind, .text = err.text});
 		bridge_fail(connection, frame->id,
 			    &(struct bridge_failure){.kind = kind,
 						     .server = frame->server,

@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "bridge_files.h"
-#include "bridge_record.h"
 #include "lib/base/util.h"
 #include "lib/upstream/upstream_list.h"
 

@@ -111,20 +111,14 @@ void bridge_connection_watch(struct bridge_connection *connection);        /* re
 void bridge_connection_close(struct bridge_connection *connection);
 void bridge_connection_free(struct bridge_connection *connection);
 
-/* bridge_answer.c */
-#define BRIDGE_FRAME_MAX (256 << 20)
-void bridge_fail(struct bridge_connection *connection, int64_t id, const struct bridge_failure *failure);
-void bridge_tell(struct bridge_connection *to, const struct bridge_inflight *inflight,
-		 const struct bridge_answer *answer);
-void bridge_note(struct bridge_inflight *inflight, const struct bridge_answer *answer); /* in its record */
-struct bridge_record *bridge_record_of(const struct bridge_inflight *inflight);         /* NULL: it has none */
-
 /* bridge_clock.c */
 void bridge_clock_note(struct bridge_run *run); /* a call came or went */
 int64_t bridge_clock_deadline(const struct bridge_run *run);
 void bridge_clock_tick(struct bridge_run *run, int64_t now_us);
 
 /* bridge_call.c */
+#define BRIDGE_FRAME_MAX (256 << 20)
+void bridge_fail(struct bridge_connection *connection, int64_t id, const struct bridge_failure *failure);
 void bridge_asked(struct bridge_connection *connection, struct bridge_frame *frame);
 /* In-flight requests of a connection, or (NULL) of all of the run, are over. */
 void bridge_cancel(struct bridge_run *run, const struct bridge_connection *connection);

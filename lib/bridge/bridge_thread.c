@@ -68,17 +68,8 @@ static void take_answers(struct bridge *bridge)
 
 void bridge_report_clear(struct bridge_report *report)
 {
-	for (size_t i = 0; i < report->count; i++) {
-		struct bridge_record *record = &report->records[i];
-
-		free(record->server);
-		free(record->tool);
-		free(record->arguments);
-		free(record->result);
-		free(record->decision);
-		free(record->rule);
-		free(record->decided_by);
-	}
+	for (size_t i = 0; i < report->count; i++)
+		store_tool_call_clear(&report->records[i]);
 	free(report->records);
 	*report = (struct bridge_report){0};
 }

@@ -13,7 +13,6 @@
 #include "bridge_files.h"
 #include "bridge_progress.h"
 #include "bridge_question.h"
-#include "bridge_record.h"
 #include "lib/base/config.h"
 #include "lib/base/log.h"
 #include "lib/base/mask.h"
