@@ -8,11 +8,12 @@
  */
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "bridge_internal.h"
 #include "bridge_stub.h"
 
-void bridge_inflight_free(struct bridge_inflight *inflight)
+static void inflight_free(struct bridge_inflight *inflight)
 {
 	upstream_list_free(inflight->call.list);
 	free(inflight->arguments);
@@ -121,24 +122,18 @@ static void answer_error(struct bridge_connection *to, const struct bridge_infli
 	bridge_fail(to, inflight->id, &failure);
 }
 
-static bool wrapped(const struct upstream_tool *tool)
-{
-	struct json_object *schema = tool ? json_get(tool->object, "outputSchema", json_type_object) : NULL;
-
-	return schema && json_object_get_boolean(json_get(schema, "x-fastmcp-wrap-result", json_type_boolean));
-}
-
 static void tell(struct bridge_connection *to, const struct bridge_inflight *inflight,
 		 const struct bridge_answer *answer)
 {
+	const struct upstream_tool *tool = inflight->call.tool;
+	struct json_object *schema = tool ? json_get(tool->object, "outputSchema", json_type_object) : NULL;
+	bool wrap = json_object_get_boolean(json_get(schema, "x-fastmcp-wrap-result", json_type_boolean));
 	struct buf frame;
 
-	if (!streq(answer->kind, "result") || answer->is_error) {
-		answer_error(to, inflight, answer);
-		return;
-	}
+	if (!streq(answer->kind, "result") || answer->is_error)
+		return answer_error(to, inflight, answer);
 	buf_init(&frame, BRIDGE_FRAME_MAX);
-	bridge_frame_result(&frame, inflight->id, wrapped(inflight->call.tool), answer->result, answer->length);
+	bridge_frame_result(&frame, inflight->id, wrap, answer->result, answer->length);
 	bridge_send(to, &frame);
 }
 
@@ -168,17 +163,7 @@ static void leave(struct bridge_inflight *inflight)
 static void let_go(struct bridge_inflight *inflight)
 {
 	if (!inflight->begun || inflight->answered)
-		bridge_inflight_free(inflight);
-}
-
-/* Something left: others may begin, and more may be read. */
-static void go_on(struct bridge_run *run)
-{
-	bridge_clock_note(run);
-	bridge_begin_waiting(run);
-	for (struct bridge_connection *one = run->connections; one; one = one->next)
-		if (!one->ends)
-			bridge_connection_watch(one);
+		inflight_free(inflight);
 }
 
 /* Tells the program and the record. The connection may end with it, and with that other calls. */
@@ -192,7 +177,12 @@ static void finish(struct bridge_inflight *inflight, const struct bridge_answer 
 	if (to)
 		tell(to, inflight, answer);
 	let_go(inflight);
-	go_on(run);
+	/* Something left: others may begin, and more may be read. */
+	bridge_clock_note(run);
+	bridge_begin_waiting(run);
+	for (struct bridge_connection *one = run->connections; one; one = one->next)
+		if (!one->ends)
+			bridge_connection_watch(one);
 }
 
 static void give_up(struct bridge_inflight *inflight, const char *kind, const char *text)
@@ -225,6 +215,29 @@ void bridge_cancel(struct bridge_run *run, const struct bridge_connection *conne
 		let_go(inflight);
 	}
 	bridge_clock_note(run);
+}
+
+/* Whose turns the thread that runs here takes; NULL: nobody's. */
+static _Thread_local const void *turns_of;
+
+static const void *thread_of(const struct bridge *bridge)
+{
+	return bridge->upstream ? (const void *)bridge->upstream : (const void *)bridge;
+}
+
+void bridge_take_turn(const struct bridge *bridge)
+{
+	turns_of = thread_of(bridge);
+}
+
+void bridge_wake(struct bridge *bridge)
+{
+	const uint64_t one = 1;
+
+	if (turns_of == thread_of(bridge))
+		return; /* it takes the next turn before it sleeps */
+	if (write(bridge->wake_fd, &one, sizeof(one)) < 0)
+		return; /* the counter is full: it will wake */
 }
 
 /* To the bridge's thread. */
@@ -290,19 +303,7 @@ void bridge_again(struct bridge_call *call)
 	post(inflight);
 }
 
-static void go_again(struct bridge_inflight *inflight)
-{
-	struct bridge_run *run = inflight->run;
-
-	inflight->again = inflight->held = false;
-	inflight->deadline_us = clock_monotonic_us() + inflight->left_us;
-	inflight->call.timeout_us = inflight->left_us;
-	run->asking--;
-	bridge_clock_note(run);
-	run->spec.provider->call(run->spec.arg, &inflight->call);
-}
-
-void bridge_answered(struct bridge_inflight *inflight)
+static void answered(struct bridge_inflight *inflight)
 {
 	struct bridge_run *run = inflight->run;
 	struct bridge_run *owner = inflight->owner;
@@ -311,29 +312,44 @@ void bridge_answered(struct bridge_inflight *inflight)
 	char text[128];
 
 	if (inflight->again && run) {
-		go_again(inflight);
+		inflight->again = inflight->held = false;
+		inflight->deadline_us = clock_monotonic_us() + inflight->left_us;
+		inflight->call.timeout_us = inflight->left_us;
+		run->asking--;
+		bridge_clock_note(run);
+		run->spec.provider->call(run->spec.arg, &inflight->call);
 		return;
 	}
 	owner->owed--;
 	inflight->answered = true;
 	if (!run) {
-		bridge_inflight_free(inflight);
+		inflight_free(inflight);
 		return;
 	}
+	const struct bridge_answer limit = {.kind = "limit", .text = text, .attempts = answer->attempts};
 	if (answer->result && (int64_t)answer->length > caps->result_bytes) {
 		snprintf(text, sizeof(text), "the result has %zu bytes, the limit is %lld", answer->length,
 			 (long long)caps->result_bytes);
-		finish(inflight, &(struct bridge_answer){.kind = "limit", .text = text, .attempts = answer->attempts});
-		return;
+		return finish(inflight, &limit);
 	}
 	run->result_bytes += (int64_t)answer->length;
-	if (run->result_bytes > caps->total_bytes) {
-		snprintf(text, sizeof(text), "the results of this run have more than %lld bytes",
-			 (long long)caps->total_bytes);
-		finish(inflight, &(struct bridge_answer){.kind = "limit", .text = text, .attempts = answer->attempts});
-		return;
+	snprintf(text, sizeof(text), "the results of this run have more than %lld bytes",
+		 (long long)caps->total_bytes);
+	finish(inflight, run->result_bytes > caps->total_bytes ? &limit : answer);
+}
+
+void bridge_take_answers(struct bridge *bridge)
+{
+	for (;;) {
+		pthread_mutex_lock(&bridge->answers_lock);
+		struct bridge_inflight *inflight = bridge->answers;
+		if (inflight && !(bridge->answers = steal(&inflight->next_answer)))
+			bridge->answers_last = &bridge->answers;
+		pthread_mutex_unlock(&bridge->answers_lock);
+		if (!inflight)
+			return;
+		answered(inflight);
 	}
-	finish(inflight, answer);
 }
 
 /* -------- the clock, again ---------------------------------------------------------------------------- */
@@ -365,26 +381,22 @@ void bridge_tick(struct bridge_run *run, int64_t now_us)
 
 /* -------- the beginning of a call --------------------------------------------------------------------- */
 
-static void begin(struct bridge_inflight *inflight)
-{
-	struct bridge_run *run = inflight->run;
-	struct store_tool_call *record = record_of(inflight);
-
-	inflight->begun = true;
-	run->begun++;
-	run->owed++;
-	if (record)
-		record->started_us = clock_now_us();
-	inflight->call.timeout_us = MAX(inflight->deadline_us - clock_monotonic_us(), 1);
-	run->spec.provider->call(run->spec.arg, &inflight->call);
-}
-
 void bridge_begin_waiting(struct bridge_run *run)
 {
 	for (struct bridge_inflight *inflight = run->inflight; inflight && run->begun < run->spec.caps.in_flight;
-	     inflight = inflight->next)
-		if (!inflight->begun && inflight->connection->n_outputs < BRIDGE_UNREAD)
-			begin(inflight);
+	     inflight = inflight->next) {
+		struct store_tool_call *record = record_of(inflight);
+
+		if (inflight->begun || inflight->connection->n_outputs >= BRIDGE_UNREAD)
+			continue;
+		inflight->begun = true;
+		run->begun++;
+		run->owed++;
+		if (record)
+			record->started_us = clock_now_us();
+		inflight->call.timeout_us = MAX(inflight->deadline_us - clock_monotonic_us(), 1);
+		run->spec.provider->call(run->spec.arg, &inflight->call);
+	}
 }
 
 static struct upstream_list *find_list(const struct bridge_run *run, const char *name)
@@ -506,7 +518,7 @@ static void ask(struct bridge_connection *connection, const struct bridge_frame 
 						     .tool = frame->op == BRIDGE_READ ? frame->uri : frame->tool,
 						     .text = err.text,
 						     .signature = signature});
-		bridge_inflight_free(inflight);
+		inflight_free(inflight);
 		return;
 	}
 	run->held += inflight->call.length;
@@ -514,15 +526,6 @@ static void ask(struct bridge_connection *connection, const struct bridge_frame 
 	run->inflight_last = &inflight->next;
 	bridge_clock_note(run);
 	bridge_begin_waiting(run);
-}
-
-static void cancel_one(struct bridge_connection *connection, int64_t id)
-{
-	for (struct bridge_inflight *inflight = connection->run->inflight; inflight; inflight = inflight->next)
-		if (inflight->connection == connection && inflight->id == id) {
-			give_up(inflight, "cancelled", "the program cancelled the call");
-			return;
-		}
 }
 
 static void answer_text(struct bridge_connection *connection, int64_t id, const struct buf *text)
@@ -556,6 +559,7 @@ static void describe(struct bridge_connection *connection, const struct bridge_f
 
 void bridge_asked(struct bridge_connection *connection, struct bridge_frame *frame)
 {
+	struct bridge_inflight *inflight = connection->run->inflight;
 	auto_buf struct buf text = {0};
 
 	buf_init(&text, BRIDGE_FRAME_MAX);
@@ -565,7 +569,10 @@ void bridge_asked(struct bridge_connection *connection, struct bridge_frame *fra
 		ask(connection, frame);
 		break;
 	case BRIDGE_CANCEL:
-		cancel_one(connection, frame->call);
+		while (inflight && !(inflight->connection == connection && inflight->id == frame->call))
+			inflight = inflight->next;
+		if (inflight)
+			give_up(inflight, "cancelled", "the program cancelled the call");
 		buf_puts(&text, "true");
 		answer_text(connection, frame->id, &text);
 		break;

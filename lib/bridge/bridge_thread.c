@@ -24,24 +24,6 @@
 
 #define EVENTS 32 /* of one turn */
 
-/* Whose turns the thread that runs here takes; NULL: nobody's. */
-static _Thread_local const void *turns_of;
-
-static const void *thread_of(const struct bridge *bridge)
-{
-	return bridge->upstream ? (const void *)bridge->upstream : (const void *)bridge;
-}
-
-void bridge_wake(struct bridge *bridge)
-{
-	const uint64_t one = 1;
-
-	if (turns_of == thread_of(bridge))
-		return; /* it takes the next turn before it sleeps */
-	if (write(bridge->wake_fd, &one, sizeof(one)) < 0)
-		return; /* the counter is full: it will wake */
-}
-
 static void woken(struct bridge_watch *watch, uint32_t events)
 {
 	struct bridge *bridge = container_of(watch, struct bridge, wake);
@@ -52,20 +34,6 @@ static void woken(struct bridge_watch *watch, uint32_t events)
 		return; /* it was read before */
 }
 
-static void take_answers(struct bridge *bridge)
-{
-	for (;;) {
-		pthread_mutex_lock(&bridge->answers_lock);
-		struct bridge_inflight *inflight = bridge->answers;
-		if (inflight && !(bridge->answers = steal(&inflight->next_answer)))
-			bridge->answers_last = &bridge->answers;
-		pthread_mutex_unlock(&bridge->answers_lock);
-		if (!inflight)
-			return;
-		bridge_answered(inflight);
-	}
-}
-
 void bridge_report_clear(struct bridge_report *report)
 {
 	for (size_t i = 0; i < report->count; i++)
@@ -74,14 +42,9 @@ void bridge_report_clear(struct bridge_report *report)
 	*report = (struct bridge_report){0};
 }
 
+/* A run without connections. */
 static void run_free(struct bridge_run *run)
 {
-	while (run->connections) {
-		struct bridge_connection *connection = run->connections;
-
-		run->connections = connection->next;
-		bridge_connection_free(connection);
-	}
 	for (size_t i = 0; i < run->spec.count; i++)
 		upstream_list_free(run->lists[i]);
 	free(run->lists);
@@ -95,7 +58,7 @@ static void run_free(struct bridge_run *run)
 /* Answers that came, and what they allow to be read and begun, which may be answered at once. */
 static void settle(struct bridge *bridge)
 {
-	for (take_answers(bridge); bridge->unsettled; take_answers(bridge))
+	for (bridge_take_answers(bridge); bridge->unsettled; bridge_take_answers(bridge))
 		bridge_settle(bridge);
 }
 
@@ -124,16 +87,6 @@ static void collect_ended(struct bridge *bridge)
 	}
 }
 
-static int64_t until_next(const struct bridge *bridge)
-{
-	int64_t until = INT64_MAX;
-
-	for (const struct bridge_run *run = bridge->runs; run; run = run->next)
-		if (!run->closed)
-			until = MIN(until, bridge_deadline(run));
-	return until;
-}
-
 /* As struct upstream_source has it. */
 static bool turn(struct upstream_source *source, bool ready, int64_t *ret_due_us)
 {
@@ -141,7 +94,7 @@ static bool turn(struct upstream_source *source, bool ready, int64_t *ret_due_us
 	struct epoll_event events[EVENTS];
 	int n = ready ? epoll_wait(bridge->loop, events, EVENTS, 0) : 0;
 
-	turns_of = thread_of(bridge);
+	bridge_take_turn(bridge);
 	pthread_mutex_lock(&bridge->lock);
 	for (int i = 0; i < n; i++) {
 		struct bridge_watch *watch = events[i].data.ptr;
@@ -155,7 +108,10 @@ static bool turn(struct upstream_source *source, bool ready, int64_t *ret_due_us
 			bridge_tick(run, now);
 	settle(bridge); /* of calls that were given up */
 	collect_ended(bridge);
-	*ret_due_us = until_next(bridge);
+	*ret_due_us = INT64_MAX;
+	for (const struct bridge_run *run = bridge->runs; run; run = run->next)
+		if (!run->closed)
+			*ret_due_us = MIN(*ret_due_us, bridge_deadline(run));
 	bool goes_on = !bridge->stop || bridge->runs;
 	pthread_mutex_unlock(&bridge->lock);
 	return goes_on;
