@@ -58,8 +58,6 @@ static void free_run(struct job_tools *job)
 	free(tools);
 }
 
-/* -------- the provider -------------------------------------------------------------------------------- */
-
 /* -------- what a crash leaves of calls (store_calls.h) ------------------------------------------------- */
 
 /* A text without the run's secrets: itself, or in `room`. */
@@ -137,6 +135,8 @@ static void note_ended(const struct tools *tools, const struct bridge_call *aske
 		log_event(LOG_WARN, "the end of a call is not noted", "id", tools->execution, "error", err.text, NULL);
 }
 
+/* -------- the provider -------------------------------------------------------------------------------- */
+
 static void done(void *arg, const struct upstream_answer *answer)
 {
 	const struct bridge_call *call = arg;
@@ -169,19 +169,6 @@ static void progressed(void *arg, double done, double total, const char *text)
 	bridge_progress_put(tools->progress, call, done, total, veiled(tools, text, strlen(text), &room));
 }
 
-static struct upstream_key key_of(const struct tools *tools, const struct upstream_list *list)
-{
-	return (struct upstream_key){.server = list->server, .owner = tools->owner, .run = tools->execution};
-}
-
-static void refuse(struct bridge_call *call, const char *rule)
-{
-	auto_free char *text = xasprintf("not allowed (%s)", rule);
-
-	bridge_answer(call,
-		      &(struct bridge_answer){.kind = "denied", .text = text, .decision = "deny", .rule = rule});
-}
-
 /* As the definition was when the run began. */
 static enum upstream_pin pin_of(const struct tools *tools, const struct bridge_call *asked)
 {
@@ -204,25 +191,24 @@ static void call(void *arg, struct bridge_call *asked)
 		asked->approval.given ? UPSTREAM_ALLOW : upstream_decide(&question, rule);
 
 	if (decision == UPSTREAM_DENY) {
-		refuse(asked, rule);
-		return;
+		auto_free char *text = xasprintf("not allowed (%s)", rule);
+
+		return bridge_answer(asked, &(struct bridge_answer){
+						    .kind = "denied", .text = text, .decision = "deny", .rule = rule});
 	}
 	if (decision == UPSTREAM_ASK && !bridge_question_put(tools->questions, asked, rule))
 		return;
 	struct err err = ERR_INIT;
+	const bool counted = upstream_count_call(tools->spec.upstream, tools->owner, &err) == 0;
 
-	if (upstream_count_call(tools->spec.upstream, tools->owner, &err) < 0) {
-		bridge_answer(asked, &(struct bridge_answer){.kind = upstream_kind_name(UPSTREAM_LIMIT),
-							     .text = err.text});
-		return;
-	}
-	if (note_sending(tools, asked, &err) < 0) {
-		bridge_answer(asked, &(struct bridge_answer){.kind = upstream_kind_name(UPSTREAM_UNAVAILABLE),
-							     .text = err.text});
-		return;
+	if (!counted || note_sending(tools, asked, &err) < 0) {
+		enum upstream_kind kind = counted ? UPSTREAM_UNAVAILABLE : UPSTREAM_LIMIT;
+
+		return bridge_answer(asked,
+				     &(struct bridge_answer){.kind = upstream_kind_name(kind), .text = err.text});
 	}
 	const struct upstream_call upstream = {
-		.key = key_of(tools, asked->list),
+		.key = {.server = asked->list->server, .owner = tools->owner, .run = tools->execution},
 		.method = asked->tool ? NULL : "resources/read",
 		.tool = asked->tool ? asked->tool->name : asked->uri,
 		.arguments = asked->arguments,
