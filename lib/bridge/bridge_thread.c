@@ -42,19 +42,6 @@ void bridge_report_clear(struct bridge_report *report)
 	*report = (struct bridge_report){0};
 }
 
-/* A run without connections. */
-static void run_free(struct bridge_run *run)
-{
-	for (size_t i = 0; i < run->spec.count; i++)
-		upstream_list_free(run->lists[i]);
-	free(run->lists);
-	bridge_report_clear(&run->report);
-	if (run->spec.provider->release)
-		run->spec.provider->release(run->spec.arg);
-	fd_close(&run->listener);
-	free(run);
-}
-
 /* Answers that came, and what they allow to be read and begun, which may be answered at once. */
 static void settle(struct bridge *bridge)
 {
@@ -78,12 +65,19 @@ static void collect_ended(struct bridge *bridge)
 			*at = connection->next;
 			bridge_connection_free(connection);
 		}
-		if (run->closed && run->owed == 0) {
-			*link = run->next;
-			run_free(run);
-		} else {
+		if (!run->closed || run->owed > 0) {
 			link = &run->next;
+			continue;
 		}
+		*link = run->next;
+		for (size_t i = 0; i < run->spec.count; i++)
+			upstream_list_free(run->lists[i]);
+		free(run->lists);
+		bridge_report_clear(&run->report);
+		if (run->spec.provider->release)
+			run->spec.provider->release(run->spec.arg);
+		fd_close(&run->listener);
+		free(run);
 	}
 }
 

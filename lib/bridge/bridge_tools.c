@@ -169,24 +169,19 @@ static void progressed(void *arg, double done, double total, const char *text)
 	bridge_progress_put(tools->progress, call, done, total, veiled(tools, text, strlen(text), &room));
 }
 
-/* As the definition was when the run began. */
-static enum upstream_pin pin_of(const struct tools *tools, const struct bridge_call *asked)
-{
-	for (size_t i = 0; i < tools->count && asked->tool; i++)
-		if (tools->lists[i] == asked->list)
-			return tools->pins[i][asked->tool - asked->list->tools];
-	return UPSTREAM_PIN_KNOWN;
-}
-
 static void call(void *arg, struct bridge_call *asked)
 {
 	struct tools *tools = arg;
 	char rule[UPSTREAM_RULE_SIZE];
-	const struct upstream_question question = {.grant = tools->grant,
-						   .server = asked->list->server,
-						   .tool = asked->tool ? asked->tool->name : "resources/read",
-						   .definition = asked->tool,
-						   .pin = pin_of(tools, asked)};
+	struct upstream_question question = {.grant = tools->grant,
+					     .server = asked->list->server,
+					     .tool = asked->tool ? asked->tool->name : "resources/read",
+					     .definition = asked->tool,
+					     .pin = UPSTREAM_PIN_KNOWN};
+
+	for (size_t i = 0; i < tools->count && asked->tool; i++)
+		if (tools->lists[i] == asked->list) /* as the definition was when the run began */
+			question.pin = tools->pins[i][asked->tool - asked->list->tools];
 	const enum upstream_decision decision =
 		asked->approval.given ? UPSTREAM_ALLOW : upstream_decide(&question, rule);
 

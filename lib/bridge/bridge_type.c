@@ -201,18 +201,15 @@ static void print_literal(struct buf *out, const struct bridge_types *types, str
 	}
 }
 
-static bool is_plain(struct json_object *value)
-{
-	return !json_object_is_type(value, json_type_array) && !json_object_is_type(value, json_type_object) &&
-	       !json_object_is_type(value, json_type_double);
-}
-
 static void print_enum(struct buf *out, const struct bridge_types *types, struct json_object *values)
 {
 	bool plain = json_object_array_length(values) > 0;
 
-	for (size_t i = 0; i < json_object_array_length(values); i++)
-		plain = plain && is_plain(json_object_array_get_idx(values, i));
+	for (size_t i = 0; i < json_object_array_length(values); i++) {
+		const enum json_type type = json_object_get_type(json_object_array_get_idx(values, i));
+
+		plain = plain && type != json_type_array && type != json_type_object && type != json_type_double;
+	}
 	if (!plain) {
 		buf_puts(out, anything(types));
 		return;
@@ -294,14 +291,6 @@ static bool is_identifier(const char *name)
 	return streq(alias, name);
 }
 
-static void print_key(struct buf *out, const struct bridge_types *types, const char *name)
-{
-	if (types->language == BRIDGE_TYPESCRIPT && is_identifier(name))
-		buf_puts(out, name);
-	else
-		print_text(out, types, name);
-}
-
 static void print_object_inline(struct buf *out, struct bridge_types *types, struct json_object *properties,
 				struct json_object *required, const char *hint)
 {
@@ -313,7 +302,10 @@ static void print_object_inline(struct buf *out, struct bridge_types *types, str
 		auto_free char *inner = xasprintf("%s_%s", hint, name);
 
 		buf_puts(out, first ? "" : word(types, ", ", "; "));
-		print_key(out, types, name);
+		if (types->language == BRIDGE_TYPESCRIPT && is_identifier(name))
+			buf_puts(out, name);
+		else
+			print_text(out, types, name);
 		buf_puts(out, bridge_schema_required(required, name) ? ": " : "?: ");
 		bridge_type(out, types, value, inner);
 		first = false;
@@ -355,20 +347,6 @@ static void print_object_class(struct buf *out, struct bridge_types *types, cons
 	buf_puts(out, plain ? "" : "})\n");
 }
 
-static void print_keys(struct buf *out, struct json_object *properties)
-{
-	bool first = true;
-
-	buf_putc(out, '{');
-	json_object_object_foreach(properties, name, value)
-	{
-		(void)value;
-		buf_printf(out, "%s%.64s", first ? "" : ", ", name);
-		first = false;
-	}
-	buf_puts(out, ", …}");
-}
-
 /* The name of a type of this schema, new or known; NULL: there are too many. */
 static const char *name_of(struct bridge_types *types, struct json_object *schema, const char *hint, bool *ret_new)
 {
@@ -398,8 +376,8 @@ static const char *name_of(struct bridge_types *types, struct json_object *schem
 	return name;
 }
 
-static void define(struct bridge_types *types, const char *name, struct json_object *schema,
-		   struct json_object *properties, struct json_object *required)
+static void define(struct bridge_types *types, const char *name, struct json_object *properties,
+		   struct json_object *required)
 {
 	auto_buf struct buf text = {0};
 
@@ -411,7 +389,6 @@ static void define(struct bridge_types *types, const char *name, struct json_obj
 		print_object_inline(&text, types, properties, required, name);
 		buf_puts(&text, word(types, "\n", ";\n"));
 	}
-	(void)schema;
 	buf_add(&types->definitions, text.data, text.length);
 }
 
@@ -438,13 +415,21 @@ static void print_object(struct buf *out, struct bridge_types *types, struct jso
 		return;
 	}
 	if (types->inner == BRIDGE_INNER_KEYS) {
-		print_keys(out, properties);
+		const char *before = "{";
+
+		json_object_object_foreach(properties, key, value)
+		{
+			(void)value;
+			buf_printf(out, "%s%.64s", before, key);
+			before = ", ";
+		}
+		buf_puts(out, ", …}");
 		return;
 	}
 	const char *name = name_of(types, schema, hint, &is_new);
 	buf_puts(out, name ? name : word(types, "dict[str, Any]", "Record<string, unknown>"));
 	if (name && is_new)
-		define(types, name, schema, properties, required);
+		define(types, name, properties, required);
 }
 
 /* -------- a schema ------------------------------------------------------------------------------------ */
@@ -588,7 +573,7 @@ static bool print_recursive(struct buf *out, struct bridge_types *types, struct 
 				auto_json struct json_object *properties = NULL, *required = NULL;
 
 				bridge_schema_members(types, schema, &properties, &required);
-				define(types, name, schema, properties, required);
+				define(types, name, properties, required);
 			}
 			return true;
 		}
