@@ -91,12 +91,12 @@ $(B)/schema_sql.inc: schema.sql
 	@mkdir -p $(@D)
 	@sed -e 's/\\/\\\\/g' -e 's/"/\\"/g' -e 's/^/"/' -e 's/$$/\\n"/' $< > $@
 $(call obj,lib/store/db/store_schema.c): $(B)/schema_sql.inc
-# So are the programs that run tests: lib/grade/grade_exam.c includes them.
+# So are the programs that run tests: lib/grade/grade_compose.c includes them.
 EXAM := $(patsubst jail/guest/exam/%,$(B)/exam/%.inc,$(wildcard jail/guest/exam/*))
 $(B)/exam/%.inc: jail/guest/exam/%
 	@mkdir -p $(@D)
 	@sed -e 's/\\/\\\\/g' -e 's/"/\\"/g' -e 's/^/"/' -e 's/$$/\\n"/' $< > $@
-$(call obj,lib/grade/grade_exam.c): $(EXAM)
+$(call obj,lib/grade/grade_compose.c): $(EXAM)
 
 # What programs that call tools find in their jails: modules (lib/bridge/bridge_files.c has them), and the program mcp (the jailer has
 # it: jail/root/root_mount.c), which is static and without sanitizers, as the probes are.

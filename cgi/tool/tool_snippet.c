@@ -11,7 +11,7 @@
 #include "jail/client/client_runners.h"
 #include "lib/base/utf8.h"
 #include "lib/base/util.h"
-#include "lib/bridge/bridge_check.h"
+#include "lib/bridge/bridge.h"
 #include "lib/job/job.h"
 #include "run_answer.h"
 #include "run_result.h"
