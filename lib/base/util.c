@@ -2,8 +2,9 @@
  * util.c - see util.h.
  *
  * Strings and numbers; whole files, and descriptors that are written in full; clocks. Memory is memory.c. Every
- * function works alone and keeps no state, so any thread may use all of them. Functions that read or write continue after EINTR;
- * functions that read know their maximum before they begin and never allocate more than one byte beyond it.
+ * function works alone and keeps no state, so any thread may use all of them. Functions that read or write continue
+ * after EINTR; functions that read know their maximum before they begin and never allocate more than one byte beyond
+ * it.
  */
 #include "util.h"
 
@@ -14,9 +15,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define STR_NEAR_MAX 64 /* longer words are compared exactly */
+#define STR_NEAR_MAX    64 /* longer words are compared exactly */
 #define STR_NEAR_ERRORS 2
-#define READ_STEP 65536
+#define READ_STEP       65536
 
 void close_pointer(const int *fd)
 {
