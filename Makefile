@@ -23,10 +23,10 @@ AUDIT_SRC   := $(wildcard lib/audit/*.c)
 JOB_SRC     := $(wildcard lib/job/*.c)
 GRADE_SRC   := $(wildcard lib/grade/*.c)
 CLIENT_SRC  := $(wildcard jail/client/*.c)
-JAILER_SRC  := $(filter-out jail/jailer.c,$(wildcard jail/*.c jail/init/*.c jail/relay/*.c))
+JAILER_SRC  := $(filter-out jail/jailer.c,$(wildcard jail/*.c $(addprefix jail/,$(addsuffix /*.c,base cgroup root init relay cell))))
 UPSTREAM_SRC := $(wildcard lib/upstream/*.c)
 BRIDGE_SRC  := $(wildcard lib/bridge/*.c)
-GATEWAY_MAIN := cgi/main.c cgi/wipe.c
+GATEWAY_MAIN := cgi/main.c
 GATEWAY_SRC := $(filter-out $(GATEWAY_MAIN),$(wildcard cgi/*.c cgi/*/*.c))
 FIXTURES_SRC := $(wildcard tests/gateway/*.c)
 CLI_SRC     := $(filter-out cli/main.c,$(wildcard cli/*.c))
@@ -41,7 +41,7 @@ LIBS_LIB  += -lcurl
 ARCHIVES  := $(addprefix $(B)/lib,audit.a bridge.a upstream.a job.a store.a client.a base.a)
 
 # The probes are what `sallyport selftest` runs inside of jails.
-all: $(BIN)/sallyport $(BIN)/sallyport-gateway $(BIN)/sallyport-jailer $(B)/tests/jail_probe
+all: $(BIN)/sallyport $(BIN)/sallyport-gateway $(BIN)/sallyport-jailer $(B)/tests/jail_probe $(if $(SAN),,man)
 
 $(BIN)/sallyport: $(call obj,cli/main.c) $(B)/libcli.a $(B)/libgrade.a $(ARCHIVES)
 	@mkdir -p $(@D)
@@ -52,6 +52,13 @@ $(BIN)/sallyport-gateway: $(call obj,$(GATEWAY_MAIN)) $(B)/libgateway.a $(ARCHIV
 $(BIN)/sallyport-jailer: $(call obj,jail/jailer.c) $(addprefix $(B)/lib,jailer.a client.a base.a)
 	@mkdir -p $(@D)
 	$(call quiet,LD,$@)$(CC) $(ALL_LDFLAGS) -o $@ $^ -lseccomp $(LIBS_BASE)
+
+# sallyport(1) and a page for each command: prose of docs/man/, and what `sallyport COMMAND --help` says.
+MAN1 := $(patsubst docs/man/%.mdoc,$(B)/man/%.1,$(wildcard docs/man/*.mdoc))
+$(B)/man/%.1: docs/man/%.mdoc docs/man/page $(BIN)/sallyport
+	@mkdir -p $(@D)
+	$(call quiet,MAN,$@)docs/man/page $(BIN)/sallyport $< > $@
+man: $(MAN1)
 
 $(B)/libbase.a: $(call obj,$(BASE_SRC))
 $(B)/libstore.a: $(call obj,$(STORE_SRC))
@@ -92,10 +99,10 @@ $(B)/exam/%.inc: jail/guest/exam/%
 $(call obj,lib/grade/grade_exam.c): $(EXAM)
 
 # What programs that call tools find in their jails: modules (lib/bridge/bridge_files.c has them), and the program mcp (the jailer has
-# it: jail/root_mount.c), which is static and without sanitizers, as the probes are.
+# it: jail/root/root_mount.c), which is static and without sanitizers, as the probes are.
 $(call obj,lib/bridge/bridge_files.c): $(wildcard jail/guest/tools/*.*)
-$(call obj,jail/root_mount.c): $(B)/bridge/mcp
-$(call obj,jail/root_mount.c): ALL_CFLAGS += -DHELPER_PROGRAM='"$(B)/bridge/mcp"'
+$(call obj,jail/root/root_mount.c): $(B)/bridge/mcp
+$(call obj,jail/root/root_mount.c): ALL_CFLAGS += -DHELPER_PROGRAM='"$(B)/bridge/mcp"'
 ifeq ($(SAN),)
 $(B)/bridge/mcp: $(call obj,jail/guest/tools/mcp.c lib/bridge/bridge_frame.c lib/upstream/upstream_raw.c) $(B)/libbase.a
 	@mkdir -p $(@D)
@@ -105,13 +112,13 @@ $(B)/bridge/mcp: FORCE
 	@$(MAKE) --no-print-directory SAN= build/bridge/mcp && mkdir -p $(@D) && cp -u build/bridge/mcp $@
 endif
 
-# What deterministic runs preload; jail/shim.c holds it. Without sanitizers, as it is not our process that loads it.
-$(call obj,jail/shim.c): $(B)/shim.so
-$(call obj,jail/shim.c): ALL_CFLAGS += -DSHIM_LIBRARY='"$(B)/shim.so"'
+# What deterministic runs preload; jail/cell/shim.c holds it. Without sanitizers, as it is not our process that loads it.
+$(call obj,jail/cell/shim.c): $(B)/shim.so
+$(call obj,jail/cell/shim.c): ALL_CFLAGS += -DSHIM_LIBRARY='"$(B)/shim.so"'
 $(B)/shim.so: $(wildcard jail/guest/shim/*.[ch])
 	@mkdir -p $(@D)
 	$(call quiet,LD,$@)$(CC) -std=gnu17 -D_GNU_SOURCE -O2 $(WARN) -fPIC -shared -fvisibility=hidden -Wl,-z,relro,-z,now -s -o $@ $(filter %.c,$^)
-$(call obj,jail/guest_file.c): $(wildcard jail/guest/*.*)
+$(call obj,jail/cell/guest_file.c): $(wildcard jail/guest/*.*)
 $(call obj,cgi/api/api.c): cgi/api/openapi.json
 $(call obj,cgi/admin/admin_assets.c): $(wildcard cgi/admin/assets/*)
 
@@ -160,7 +167,8 @@ LINT := $(patsubst tests/lint/%.sh,lint-%,$(wildcard tests/lint/*.sh))
 lint:
 	@$(SUBMAKE) --keep-going --output-sync=target $(LINT)
 $(LINT): lint-%: FORCE
-	@tests/lint/$*.sh
+	@B=$(B) tests/lint/$*.sh
+lint-calls: all # whose symbols it reads
 
 # Tests, what they need, and what runs (nginx/dev.sh, tests/run, .ci/deps say how).
 RUNNERS     ?=
@@ -264,7 +272,9 @@ install: all
 	install -m 755 nginx/container.sh $(DESTDIR)$(PREFIX)/share/sallyport/container.sh
 	install -m 644 $(addprefix nginx/,sallyport.conf front.conf locations.conf fastcgi.conf) $(DESTDIR)$(PREFIX)/share/sallyport/nginx
 	install -m 644 docs/sallyport.bash-completion $(DESTDIR)$(PREFIX)/share/bash-completion/completions/sallyport
-	$(foreach s,1 5 8,$(if $(wildcard docs/*.$(s)),install -m 644 $(wildcard docs/*.$(s)) $(DESTDIR)$(PREFIX)/share/man/man$(s);))
+	install -m 644 $(MAN1) $(DESTDIR)$(PREFIX)/share/man/man1
+	install -m 644 $(wildcard docs/*.5) $(DESTDIR)$(PREFIX)/share/man/man5
+	install -m 644 $(wildcard docs/*.8) $(DESTDIR)$(PREFIX)/share/man/man8
 
 # Debian packages, from a copy of the tree as it is (docs/operator.md); lintian must find no error (the project has no mail
 # domain: that one is not asked).
@@ -284,7 +294,7 @@ help:
 	@echo 'make run [PORT=8080]      build and serve on loopback, in the foreground'
 	@echo 'make chart [PORT=8080]    next to it: a real MCP client has a chart drawn'
 	@echo 'make test [SUITES=GLOB]   everything: lint, unit, fuzz, end to end, real clients (SAN=address,undefined: with sanitizers)'
-	@echo 'make all                  the three programs, in $(BIN)'
+	@echo 'make all                  the three programs, in $(BIN), and the man pages of the commands, in $(B)/man'
 	@echo 'make unit | fuzz | lint   the parts of the tests; make bench prints figures'
 	@echo 'make admin-test           the admin page in Chromium, which is installed if it is missing'
 	@echo 'make agents-test          what reaches the model of six agents, which are installed if they are missing'
@@ -300,6 +310,6 @@ clean:
 	rm -rf build
 
 -include $(shell find $(addprefix $(B)/,obj tests fuzz bench) -name '*.d' 2>/dev/null)
-.PHONY: all recorded unit fuzz lint admin-test agents-test data-test probe-table slurm-test stress deps deps-debian deps-npm deps-run run chart test conformance bench install help clean FORCE
+.PHONY: all man recorded unit fuzz lint admin-test agents-test data-test probe-table slurm-test stress deps deps-debian deps-npm deps-run run chart test conformance bench install help clean FORCE
 .SUFFIXES:
 .DELETE_ON_ERROR:

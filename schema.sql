@@ -54,7 +54,7 @@ CREATE TABLE token (
 	used_us    INTEGER,
 	revoked_us INTEGER,
 	expires_us INTEGER,                      -- refused from then on; NULL: never
-	results    TEXT CHECK (results IN ('content', 'structured', 'both')), -- where results carry their details; NULL: as tools.results says
+	results    TEXT CHECK (results IN ('content', 'structured', 'both')), -- where results carry their details; NULL: content
 	servers    TEXT                          -- upstream servers and tools that its programs may use: 'github,ask:mail.send'; NULL: none
 ) STRICT;
 
@@ -375,7 +375,7 @@ CREATE TABLE tool_pin (
 ) STRICT, WITHOUT ROWID;
 
 -- Programs that are kept by name (tools save_snippet and run_snippet); each save is a new version, the newest ten are kept. What an operator
--- promotes (sallyport snippet promote) is copied: it is everybody's, with the owner ''.
+-- promotes (sallyport snippet promote) or imports (tools.snippets_dir) is everybody's, with the owner ''.
 CREATE TABLE snippet (
 	owner       TEXT NOT NULL,
 	name        TEXT NOT NULL CHECK (length(name) BETWEEN 1 AND 64),

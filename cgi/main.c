@@ -17,8 +17,10 @@
  * wrong command line.
  */
 #include <getopt.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
+#include <sys/prctl.h>
 
 #include "cgi.h"
 #include "cgi/stdio/stdio_serve.h"
@@ -28,12 +30,12 @@
 #include "lib/base/version.h"
 #include "serve.h"
 #include "server_start.h"
-#include "wipe.h"
 
-#define EXIT_USAGE 2
+#define EXIT_USAGE  2
+#define LARGE_BYTES (256 * 1024)
 
 static const char usage[] =
-	"usage: sallyport-gateway [--config PATH] [--stdio [--workspace DIR]]\n"
+	"usage: sallyport-gateway [--config PATH] [--stdio [--workspace DIR [--workspace-allow PATTERN]...]]\n"
 	"\n"
 	"Serves MCP over HTTP: FastCGI on the socket gateway.socket of the configuration, or on descriptor 0 if that "
 	"is a listening\n"
@@ -42,6 +44,7 @@ static const char usage[] =
 	"  --config PATH  the configuration file (else SALLYPORT_CONFIG, else /etc/sallyport/sallyport.conf)\n"
 	"  --stdio        serve the parent process over standard input and output: one JSON-RPC message a line\n"
 	"  --workspace DIR  with --stdio: programs work on the files of this folder\n"
+	"  --workspace-allow PATTERN  they may write names that are held otherwise (sallyport-stdio(1))\n"
 	"  --help         this text\n"
 	"  --version      the version\n"
 	"\n"
@@ -49,6 +52,7 @@ static const char usage[] =
 
 struct options {
 	const char *config, *workspace;
+	struct bind_strings allow; /* --workspace-allow */
 	bool stdio;
 };
 
@@ -59,6 +63,7 @@ static int parse_options(int argc, char **argv, struct options *ret)
 		{"config", required_argument, NULL, 'c'},
 		{"stdio", no_argument, NULL, 's'},
 		{"workspace", required_argument, NULL, 'w'},
+		{"workspace-allow", required_argument, NULL, 'a'},
 		{"help", no_argument, NULL, 'h'},
 		{"version", no_argument, NULL, 'v'},
 		{0},
@@ -76,6 +81,10 @@ static int parse_options(int argc, char **argv, struct options *ret)
 		case 'w':
 			ret->workspace = optarg;
 			break;
+		case 'a':
+			ret->allow.items = xrealloc(ret->allow.items, ret->allow.count + 1, sizeof(*ret->allow.items));
+			ret->allow.items[ret->allow.count++] = optarg;
+			break;
 		case 'h':
 			fputs(usage, stdout);
 			return 0;
@@ -91,8 +100,9 @@ static int parse_options(int argc, char **argv, struct options *ret)
 		fprintf(stderr, "sallyport-gateway: %s: no such argument\n%s", argv[optind], usage);
 		return EXIT_USAGE;
 	}
-	if (ret->workspace && !ret->stdio) {
-		fprintf(stderr, "sallyport-gateway: --workspace needs --stdio\n%s", usage);
+	if ((ret->workspace && !ret->stdio) || (ret->allow.count > 0 && !ret->workspace)) {
+		fprintf(stderr, "sallyport-gateway: --workspace%s needs %s\n%s", ret->workspace ? "" : "-allow",
+			ret->workspace ? "--stdio" : "--workspace", usage);
 		return EXIT_USAGE;
 	}
 	return -1;
@@ -127,7 +137,12 @@ int main(int argc, char **argv)
 	bool cgi = cgi_started();
 	int code = cgi ? -1 : parse_options(argc, argv, &options);
 
-	wipe_begin();
+	/* Freed memory still holds parts of requests (docs/security.md): no core file, and no other process of this
+	 * account may read it. */
+	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+	/* Larger blocks are mappings of their own, which free() returns to the kernel. Unless it is set, glibc raises
+	 * the threshold with each block that is freed. */
+	mallopt(M_MMAP_THRESHOLD, LARGE_BYTES);
 	if (fill_standard_fds())
 		return err_info(ERR_SYSTEM)->exit; /* nobody to tell */
 	signal(SIGXFSZ,
@@ -140,7 +155,7 @@ int main(int argc, char **argv)
 	if (result == 0)
 		log_configure(streq(config.log.format, "json"), config.log.level);
 	if (result == 0 && options.stdio)
-		result = stdio_prepare(&config, options.workspace, &err);
+		result = stdio_prepare(&config, options.workspace, &options.allow, &err);
 	if (result < 0 && cgi)
 		cgi_unavailable();
 	if (result == 0 && options.stdio)

@@ -10,6 +10,7 @@
 #include "cgi/api/api.h"
 #include "cgi/http/access.h"
 #include "cgi/http/auth.h"
+#include "cgi/http/body.h"
 #include "cgi/http/cors.h"
 #include "cgi/http/files.h"
 #include "cgi/http/monitor.h"
@@ -20,16 +21,17 @@
 #include "lib/base/metrics.h"
 #include "lib/base/util.h"
 
-#define HOST_MAX  256
-#define NOT_FOUND "nothing here: the endpoint is /mcp"
+#define HOST_MAX              256
+#define CLOSING_RETRY_SECONDS 2
+#define NOT_FOUND             "nothing here: the endpoint is /mcp"
 
 enum route_auth {
 	ROUTE_OPEN,
 	ROUTE_READ_OPEN, /* GET and HEAD: everybody; the handler looks closer. Else as ROUTE_TOKEN */
-	ROUTE_TOKEN,    /* a bearer token, and its requests a minute */
-	ROUTE_KNOWN,    /* a bearer token */
-	ROUTE_LOOPBACK, /* only from this machine; from elsewhere it is not there */
-	ROUTE_MONITOR,  /* the same, but metrics.token opens it */
+	ROUTE_TOKEN,     /* a bearer token, and its requests a minute */
+	ROUTE_KNOWN,     /* a bearer token */
+	ROUTE_LOOPBACK,  /* only from this machine; from elsewhere it is not there */
+	ROUTE_MONITOR,   /* the same, but metrics.token opens it */
 };
 struct route {
 	const char *path;
@@ -104,8 +106,16 @@ static bool method_listed(const char *methods, const char *method)
 static bool admitted(struct http_exchange *exchange, const struct route *route, const char *method)
 {
 	const struct fixtures *fixtures = exchange->server->fixtures;
-	struct access_refusal refusal;
+	struct access_refusal refusal = {
+		.status = 503,
+		.retry_seconds = CLOSING_RETRY_SECONDS,
+		.text = "The gateway is being restarted: nothing was done, send the request again",
+	};
 
+	if (exchange->server->closing && route->auth != ROUTE_LOOPBACK && route->auth != ROUTE_MONITOR) {
+		mcp_refuse(exchange->reply, NULL, &refusal);
+		return false;
+	}
 	switch (route->auth) {
 	case ROUTE_OPEN:
 		return true;
@@ -227,6 +237,7 @@ void routes_handle(struct server *server, const struct request *request, struct 
 		reply_refuse(reply, 400, err.text);
 	else
 		dispatch(&exchange, route, method, path);
+	body_leave(&exchange);
 	if (reply->body.overflow || reply->headers.overflow) {
 		log_event(LOG_ERROR, "reply too large", "rpc", reply->method, NULL);
 		begin_headers(reply, route);

@@ -2,13 +2,15 @@
  * serve.c - see serve.h.
  *
  * The first thread takes no requests: it waits for SIGTERM or SIGINT and wakes once an hour to remove what is past its
- * time. An orderly stop: no new requests, no new runs, the ones under way drain for JOB_DRAIN_SECONDS (then their runs
- * end as cancelled and are recorded so), the answers go out, the store is closed.
+ * time. An orderly stop: new requests are refused at once (503 and Retry-After), no new runs begin, the ones under way
+ * drain for JOB_DRAIN_SECONDS (then their runs end as cancelled and are recorded so), the answers go out, the socket
+ * and the store are closed. SIGHUP changes nothing: the configuration is read at the start.
  */
 #include "serve.h"
 
 #include <errno.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -26,6 +28,9 @@
 #define BACKLOG        512
 #define SUBMIT_SECONDS 2 /* for requests that are between their check and the queue */
 #define LEAVE_SECONDS  5 /* for answers after the last job ended */
+/* Open files: of the store, the engine, log, sockets; of each thread: its connection and what it reads. */
+#define DESCRIPTORS_BASE   64
+#define DESCRIPTORS_THREAD 2
 
 static int address_of(const char *path, struct sockaddr_un *ret, struct err *err)
 {
@@ -70,14 +75,14 @@ int serve_listen(const char *path, int *ret_fd, struct err *err)
 		result = remove_stale(path, &address, err);
 	if (result < 0)
 		return result;
-	/* Blocking, as libfcgi wants it. The folder's permissions decide who may connect; requests carry tokens
-	 * anyway. */
+	/* Blocking, as libfcgi wants it. The account and its group (the web server's) may connect: who speaks FastCGI
+	 * says from which address a request comes. */
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return err_errno(err, "socket");
 	if (bind(fd, (const struct sockaddr *)&address, sizeof(address)) < 0)
 		return err_errno(err, "gateway.socket %s: its folder must exist and be writable", path);
-	if (chmod(path, 0666) < 0 || listen(fd, BACKLOG) < 0)
+	if (chmod(path, 0660) < 0 || listen(fd, BACKLOG) < 0)
 		return err_errno(err, "gateway.socket %s", path);
 	*ret_fd = steal_fd(&fd);
 	return 0;
@@ -99,6 +104,12 @@ static void wait_for_signal(struct server *server, const sigset_t *signals)
 		struct err err = ERR_INIT;
 		int number = sigtimedwait(signals, NULL, &hour);
 
+		if (number == SIGHUP) {
+			log_event(LOG_WARN,
+				  "SIGHUP is ignored: the configuration is read at the start, restart for another",
+				  NULL);
+			continue;
+		}
 		if (number > 0) {
 			log_event(LOG_INFO, "stopping", "signal", number == SIGTERM ? "TERM" : "INT", NULL);
 			return;
@@ -108,23 +119,44 @@ static void wait_for_signal(struct server *server, const sigset_t *signals)
 	}
 }
 
-static void stop(struct server *server, struct fcgi_pool *pool)
+/* `socket`: ours, to be removed; NULL: it was inherited, and what waits on it is the next process's. */
+static void stop(struct server *server, struct fcgi_pool *pool, const char *socket)
 {
-	fcgi_pool_stop_accepting(pool);
+	server->closing = true;
 	server_stop(server);
 	hub_stop(server->hub); /* idle streams end */
 	/* Nobody may be inside the engine when it goes; waiting for a job is not inside. What runs longer than the
 	 * engine's drain ends as cancelled, and its requests with it. */
-	if (fcgi_pool_finish(pool, SUBMIT_SECONDS) == 0) {
-		server_close(server);
-		return;
+	if (fcgi_pool_settle(pool, SUBMIT_SECONDS) > 0) {
+		server_drain(server);
+		fcgi_pool_settle(pool, LEAVE_SECONDS);
 	}
-	server_drain(server);
+	if (socket)
+		unlink(socket);
+	fcgi_pool_stop_accepting(pool);
+	if (socket)
+		fcgi_pool_answer_rest(pool);
 	if (fcgi_pool_finish(pool, LEAVE_SECONDS) == 0)
 		server_close(server);
 	else /* a thread that writes to a client that does not read: the process ends, everything acknowledged is
 		durable */
 		log_event(LOG_WARN, "requests left at the end", NULL);
+}
+
+/* With fewer it would serve, and fail at every turn. */
+static int check_descriptors(const struct config *config, struct err *err)
+{
+	const rlim_t needed = (rlim_t)(DESCRIPTORS_BASE + DESCRIPTORS_THREAD * config->gateway.threads);
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur >= needed)
+		return 0;
+	return err_set(err, ERR_INVALID,
+		       "%llu open files are allowed, and a gateway of %lld threads needs %llu: raise LimitNOFILE= "
+		       "(ulimit -n), "
+		       "or lower gateway.threads",
+		       (unsigned long long)limit.rlim_cur, (long long)config->gateway.threads,
+		       (unsigned long long)needed);
 }
 
 int serve_fcgi(const struct config *config, struct err *err)
@@ -146,9 +178,12 @@ int serve_fcgi(const struct config *config, struct err *err)
 	sigemptyset(&signals);
 	sigaddset(&signals, SIGTERM);
 	sigaddset(&signals, SIGINT);
+	sigaddset(&signals, SIGHUP);
 	pthread_sigmask(SIG_BLOCK, &signals, NULL);
 	signal(SIGPIPE, SIG_IGN);
 	fcgi_cap_descriptors(); /* the job engine, which is started before the pool, plans with what there is */
+	if (check_descriptors(config, err) < 0)
+		return -ERR_INVALID;
 	/* The store first: its lock keeps a second gateway of this database from touching the first one's socket. */
 	int result = server_open(&server, config, STORE_SERVE, err);
 
@@ -170,9 +205,7 @@ int serve_fcgi(const struct config *config, struct err *err)
 	log_event(LOG_INFO, "serving", "socket", inherited ? "descriptor 0" : config->gateway.socket, NULL);
 	wait_for_signal(&server, &signals);
 	notify_stopping(&notify);
-	stop(&server, pool);
-	if (!inherited)
-		unlink(config->gateway.socket);
+	stop(&server, pool, inherited ? NULL : config->gateway.socket);
 	notify_close(&notify);
 	log_event(LOG_INFO, "stopped", NULL);
 	return 0;

@@ -5,6 +5,7 @@
 
 #include "cgi/admin/admin_session.h"
 #include "cgi/http/access.h"
+#include "cgi/http/body.h"
 #include "cgi/mcp/resource_news.h"
 #include "cgi/mcp/resource_record.h"
 #include "cgi/mcp/tasks.h"
@@ -12,6 +13,7 @@
 #include "cgi/tool/interpreters.h"
 #include "cgi/tool/prompt_tools.h"
 #include "cgi/tool/resource_capabilities.h"
+#include "cgi/tool/snippets.h"
 #include "cgi/tool/tool_direct.h"
 #include "cgi/tool/tool_park.h"
 #include "cgi/tool/tool_table.h"
@@ -70,6 +72,8 @@ int server_open(struct server *server, const struct config *config, enum store_m
 	result = store_open(config->data_dir, mode, &server->store, err);
 	if (result < 0)
 		return err_wrap(err, "opening the database");
+	if ((result = snippets_import(server->store, config, err)) < 0)
+		return result;
 	job_set_retention(config, server->store);
 	server->tables = (struct server_tables){
 		.tools = tool_table,
@@ -81,6 +85,7 @@ int server_open(struct server *server, const struct config *config, enum store_m
 	server->sessions = sessions_new(server->store);
 	server->hub = hub_new(server->store);
 	server->limiter = access_limiter_new();
+	server->bodies = body_budget_new();
 	server->tools = tools_cache_new();
 	return server->fixtures ? server->fixtures->open(server, err) : 0;
 }
@@ -137,6 +142,7 @@ void server_close(struct server *server)
 	admin_session_table_free(server->admin);
 	tools_cache_free(server->tools);
 	access_limiter_free(server->limiter);
+	body_budget_free(server->bodies);
 	sessions_free(server->sessions);
 	news_leave(server->news);
 	hub_free(server->hub);

@@ -71,7 +71,7 @@ struct cli_option {
 	size_t offset; /* in the group's struct */
 	int64_t min, max;
 	const char *value; /* placeholder in the usage: "SECONDS" */
-	const char *help;  /* a phrase without a full stop */
+	const char *help;  /* what it does, in the imperative, then " [the default]"; no full stop */
 	const char *const *choices; /* CLI_STRING: the allowed values, ended by NULL; or NULL */
 };
 struct cli_group {
@@ -93,9 +93,11 @@ extern const struct cli_option cli_common_options[];
 
 struct cli_command {
 	const char *name;      /* "replay" */
-	const char *summary;   /* one line for `sallyport help` */
-	const char *arguments; /* for the usage line: "ID…" */
-	const char *help;      /* paragraphs behind the options: what it does, an example, exit codes */
+	const char *summary;   /* one line for `sallyport help`, in the imperative, without a full stop */
+	const char *arguments; /* for the usage line: "ID…"; " | " begins another usage line */
+	const char *help;      /* what it does: paragraphs, an empty line between them; cli_usage breaks lines */
+	const char *examples;  /* lines, each with its newline */
+	const char *exits;     /* "CODE WHEN\n" for each exit code of its own, in order; NULL: 0 and 2 as for all */
 	const struct cli_group *groups; /* ended by {0}; NULL: none */
 	size_t size;                    /* of the command's struct */
 	size_t min_args, max_args;      /* positional arguments; max SIZE_MAX: any number */
@@ -110,7 +112,8 @@ const struct cli_command *cli_command_find(const char *name); /* NULL: no such c
  * ones back. */
 int cli_options_parse(const struct cli_command *command, int argc, char **argv, void *ret_options, struct err *err);
 void cli_options_clear(const struct cli_command *command, void *options);
-/* Usage, options and help of one command; the list of all commands. */
+/* Usage, options and help of one command; the list of all commands. docs/man/page makes the manual out of what they
+ * print. */
 void cli_usage(const struct cli_command *command, FILE *out);
 void cli_usage_all(FILE *out);
 /* Parses and runs one command (argv[0] is its name), prints its error; the exit code. */
@@ -148,6 +151,8 @@ int cli_select(struct store *store, const struct cli_selection *selection,
 	       int (*each)(void *arg, const struct store_execution *execution), void *arg, struct err *err);
 
 /* -------- what commands open -------------------------------------------------------------------------- */
+/* Configuration that names a data_dir; the caller's: auto_config. */
+int cli_load_config(const struct cli_common *common, struct config *ret, struct err *err);
 /* Configuration (the caller's: auto_config) and the store of its data_dir. */
 int cli_open_store(const struct cli_common *common, enum store_mode mode, struct config *ret_config, struct store **ret,
 		   struct err *err);
@@ -161,6 +166,7 @@ void cli_store_pointer(struct store **store);
 void cli_jailer_pointer(struct jail_client **client);
 #define auto_store __attribute__((cleanup(cli_store_pointer)))
 #define auto_jailer __attribute__((cleanup(cli_jailer_pointer)))
+#define auto_execution __attribute__((cleanup(store_execution_clear)))
 
 const char *cli_state_text(enum store_state state);
 const char *cli_task_text(const struct store_execution *e); /* the state of its task, "expired", or "" without one */
@@ -180,6 +186,8 @@ const char *cli_colour_off(FILE *out);
 enum cli_colour cli_verdict_colour(const char *verdict);
 /* Text made printable (utf8_printable), newlines too. */
 void cli_print_safe(FILE *out, const char *data, size_t length);
+/* A text in lines of 80 characters; the first begins in column `used`, the others in `indent`. Newlines stay. */
+void cli_print_wrapped(FILE *out, const char *text, int used, int indent);
 /* A unified diff, each line behind `indent` and made printable, in colours. */
 void cli_print_diff(FILE *out, const char *diff, const char *indent);
 /* One JSON value, indented when pretty, and a newline. */
@@ -201,6 +209,24 @@ void cli_table_cell(struct cli_table *table, const char *text, enum cli_colour c
 void cli_table_print(struct cli_table *table, FILE *out);
 size_t cli_table_rows(const struct cli_table *table);
 
+/* Rows that are JSON objects: with `json` each is printed on a line, else they are a table of the members that the
+ * fields name. Numbers are aligned to the right. */
+enum cli_form {
+	CLI_AS_TEXT,     /* a string; "-" where there is none */
+	CLI_AS_COUNT,    /* a number; CLI_RED only colours one above 0 */
+	CLI_AS_BYTES,    /* bytes */
+	CLI_AS_DURATION, /* microseconds */
+	CLI_AS_TIME,     /* microseconds since the epoch; "never" where it is 0 */
+};
+struct cli_field {
+	const char *member, *title;
+	enum cli_form form;
+	enum cli_colour colour;
+	int max; /* width in characters; 0: none */
+};
+#define CLI_FIELDS_MAX 12
+void cli_print_rows(struct json_object *rows, const struct cli_field *fields, size_t n_fields, bool json);
+
 /* "1.2 s", "34 ms"; "12.3 MB"; "2026-11-21 08:11:09" in local time. */
 #define CLI_TEXT_SIZE 32
 void cli_text_duration(int64_t us, char ret[CLI_TEXT_SIZE]);
@@ -215,5 +241,7 @@ struct cli_progress {
 };
 void cli_progress_start(struct cli_progress *progress, const char *label, int64_t total);
 void cli_progress_step(struct cli_progress *progress, int64_t done);
+/* Begins a new bar where the label or the total is another than before. `label` is a literal. */
+void cli_progress_show(struct cli_progress *progress, const char *label, int64_t done, int64_t total);
 /* Takes the bar off the line, before other output and at the end; the next step draws it again. */
 void cli_progress_hide(struct cli_progress *progress);

@@ -24,11 +24,11 @@ static const struct cli_option backup_options[] = {
 	{.name = "key",
 	 .type = CLI_FLAG,
 	 .offset = offsetof(struct backup, key),
-	 .help = "copy secret.key, too: who has it can guess download addresses and open sealed values"},
+	 .help = "copy secret.key, too, which can open sealed values and make download addresses"},
 	{.name = "full",
 	 .type = CLI_FLAG,
 	 .offset = offsetof(struct backup, full),
-	 .help = "read contents that the folder has already again, and compare their sums"},
+	 .help = "read and compare contents again that the folder has already"},
 	{.name = "signer",
 	 .type = CLI_STRING,
 	 .offset = offsetof(struct backup, signer),
@@ -129,18 +129,18 @@ static int backup_run(void *options, struct err *err)
 
 const struct cli_command cmd_backup = {
 	.name = "backup",
-	.summary = "Copies the record of one moment into a folder",
+	.summary = "Copy the record of one moment into a folder",
 	.arguments = "DIR",
-	.help = "While the gateway serves: database and contents of the moment at which the copy begins. Again into "
-		"the\n"
-		"same DIR: contents that are there are not copied again. DIR holds one complete moment at any time, "
-		"also\n"
-		"when a backup fails or is killed.\n\n"
-		"Example:\n"
-		"  sallyport backup --key /backup/sallyport\n\n"
-		"Exit codes: 0; 1 the copy was made, and the record does not fit its audit log; 2 DIR is the record's "
-		"own;\n"
-		"7 another backup writes there; 10 no room; 11 the record is damaged.\n",
+	.help = "The gateway may serve meanwhile: the copy has the database and the contents of the moment at which it begins. "
+		"A later backup into the same folder copies only new contents and removes those that are not named any more. "
+		"The folder holds one complete moment at any time, also when a backup fails or is killed.",
+	.examples = "sallyport backup --key /backup/sallyport\n",
+	.exits = "0 done\n"
+		"1 the copy was made, but the record does not fit its audit log\n"
+		"2 the command line is wrong, or DIR is the record's own folder\n"
+		"7 another backup writes there\n"
+		"10 the disk is full\n"
+		"11 the record is damaged\n",
 	.groups = backup_groups,
 	.size = sizeof(struct backup),
 	.min_args = 1,
@@ -159,16 +159,16 @@ static const struct cli_option restore_options[] = {
 	 .type = CLI_STRING,
 	 .offset = offsetof(struct restore, key),
 	 .value = "FILE",
-	 .help = "secret.key, where the backup has none"},
+	 .help = "take secret.key from FILE, if the backup has none"},
 	{.name = "erasures",
 	 .type = CLI_STRING,
 	 .offset = offsetof(struct restore, erasures),
 	 .value = "FROM",
-	 .help = "repeat what was erased after the backup: the old data folder, or the lines of `forget --list`"},
+	 .help = "repeat the erasures that followed the backup: FROM is the old data folder, or a file with the lines of forget --list"},
 	{.name = "before-upgrade",
 	 .type = CLI_FLAG,
 	 .offset = offsetof(struct restore, before_upgrade),
-	 .help = "no DIR: the database as it was before the last upgrade of its schema, which kept a copy"},
+	 .help = "instead of a backup, restore the copy of the database that its last upgrade kept"},
 	{0},
 };
 static const struct cli_group restore_groups[] = {{restore_options, 0}, {0}};
@@ -245,20 +245,21 @@ static int restore_run(void *options, struct err *err)
 
 const struct cli_command cmd_restore = {
 	.name = "restore",
-	.summary = "Makes a data folder from a backup",
+	.summary = "Make a data folder from a backup",
 	.arguments = "DIR | --before-upgrade",
-	.help = "Into the configured data_dir, which must be empty or missing. Every content and the database are\n"
-		"compared with their sums before it says that it is done. An interrupted restore can be repeated.\n"
-		"With --before-upgrade, the database's copy that its last upgrade made takes its place, and the\n"
-		"upgraded one is set aside in the same folder: to go back to the release before.\n"
-		"Begin a new log of checkpoints afterwards: sallyport checkpoint --init NAME.\n\n"
-		"Examples:\n"
-		"  sallyport restore --config /etc/sallyport/sallyport.conf /backup/sallyport\n"
-		"  sallyport restore --erasures /var/lib/sallyport.old /backup/sallyport\n"
-		"  sallyport restore --before-upgrade\n\n"
-		"Exit codes: 0; 1 it was restored, and does not fit its audit log; 3 no upgrade left a copy; 5 "
-		"data_dir\n"
-		"is not empty, or in use; 8 the backup is of a newer release; 10 no room; 11 the backup is damaged.\n",
+	.help = "The configured data_dir must be empty or missing. "
+		"The database and every content are compared with their hashes before the command ends with success; an interrupted restore can be repeated. "
+		"Begin a new log of checkpoints afterwards: sallyport checkpoint --init NAME.",
+	.examples = "sallyport restore --config /etc/sallyport/sallyport.conf /backup/sallyport\n"
+		"sallyport restore --erasures /var/lib/sallyport.old /backup/sallyport\n"
+		"sallyport restore --before-upgrade\n",
+	.exits = "0 done\n"
+		"1 the record was restored, but does not fit its audit log\n"
+		"3 no upgrade left a copy\n"
+		"5 data_dir is not empty, or in use\n"
+		"8 the backup is of a newer release\n"
+		"10 the disk is full\n"
+		"11 the backup is damaged\n",
 	.groups = restore_groups,
 	.size = sizeof(struct restore),
 	.min_args = 0,

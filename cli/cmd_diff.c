@@ -12,7 +12,7 @@ struct diff {
 static int diff_run(void *options, struct err *err)
 {
 	const struct diff *diff = options;
-	struct store_execution execution = {0};
+	auto_execution struct store_execution execution = {0};
 	auto_config struct config config = {0};
 	auto_store struct store *store = NULL;
 	auto_buf struct buf text = {0};
@@ -32,19 +32,18 @@ static int diff_run(void *options, struct err *err)
 	} else if (result == 0) {
 		fwrite(text.data, 1, text.length, stdout); /* each line is printable */
 	}
-	store_execution_clear(&execution);
 	return result < 0 ? result : CLI_OK;
 }
 
 const struct cli_command cmd_diff = {
 	.name = "diff",
-	.summary = "Shows what a run changed of its files",
+	.summary = "Show how a run changed its files",
 	.arguments = "ID",
-	.help = "Prints unified diffs of the files that the run made, changed and removed; of what is no text, or\n"
-		"larger than 1 MiB, the sizes. ID may be the beginning of an id, as long as only one run has it.\n\n"
-		"Example:\n"
-		"  sallyport diff 019a5c3e-71f2-7\n\n"
-		"Exit codes: 0; 2 wrong usage; 3 no such run, or its content was erased; others see sallyport(1).\n",
+	.help = "Prints unified diffs of the text files that the run made, changed and removed; of other files, and of files larger than 1 MiB, only the sizes. "
+		"ID may be the beginning of an id if no other id begins so.",
+	.examples = "sallyport diff 019a5c3e-71f2-7\n",
+	.exits = "0 done\n"
+		"3 no such run, or its content was erased\n",
 	.size = sizeof(struct diff),
 	.min_args = 1,
 	.max_args = 1,

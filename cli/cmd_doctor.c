@@ -1,12 +1,91 @@
 /* cmd_doctor.c - `sallyport doctor`: what this host has, lacks, and what to do about it. */
+#include <fcntl.h>
+#include <spawn.h>
+#include <stdarg.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "doctor.h"
 #include "lib/base/util.h"
 
+#define LINE_MAX_BYTES 4096
+#define ANSWER_MAX (1024 * 1024)
+
 struct doctor_command {
 	struct cli_common common;
 };
+
+extern char **environ;
+
+void doctor_add(struct doctor *doctor, const char *name, enum doctor_state state, const char *remedy,
+		const char *format, ...)
+{
+	va_list args;
+	char found[512];
+
+	va_start(args, format);
+	vsnprintf(found, sizeof(found), format, args);
+	va_end(args);
+	if (doctor->count == doctor->size) {
+		doctor->size = doctor->size ? 2 * doctor->size : 64;
+		doctor->findings = xrealloc(doctor->findings, doctor->size, sizeof(*doctor->findings));
+	}
+	doctor->findings[doctor->count++] = (struct doctor_finding){
+		.name = xstrdup(name),
+		.state = state,
+		.found = xstrdup(found),
+		.remedy = state != DOCTOR_OK && remedy ? xstrdup(remedy) : NULL,
+	};
+}
+
+static void doctor_clear(struct doctor *doctor)
+{
+	for (size_t i = 0; i < doctor->count; i++) {
+		free(doctor->findings[i].name);
+		free(doctor->findings[i].found);
+		free(doctor->findings[i].remedy);
+	}
+	free(doctor->findings);
+}
+
+char *doctor_read_line(const char *path)
+{
+	auto_free char *text = NULL;
+	size_t length;
+
+	if (read_file_at(AT_FDCWD, path, LINE_MAX_BYTES, &text, &length, NULL) < 0)
+		return NULL;
+	text[strcspn(text, "\n")] = '\0';
+	return steal(&text);
+}
+
+char *doctor_ask(char *const argv[], bool both, int *ret_status)
+{
+	posix_spawn_file_actions_t actions;
+	int ends[2], status = -1, error;
+	auto_free char *text = NULL;
+	size_t length = 0;
+	pid_t child;
+
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return NULL;
+	posix_spawn_file_actions_init(&actions);
+	posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
+	if (both)
+		posix_spawn_file_actions_adddup2(&actions, ends[1], STDERR_FILENO);
+	error = posix_spawnp(&child, argv[0], &actions, NULL, argv, environ);
+	posix_spawn_file_actions_destroy(&actions);
+	close(ends[1]);
+	if (error == 0) {
+		read_fd(ends[0], ANSWER_MAX, &text, &length, NULL);
+		waitpid(child, &status, 0);
+	}
+	close(ends[0]);
+	if (ret_status)
+		*ret_status = status;
+	return error == 0 ? steal(&text) : NULL;
+}
 
 static const char *const state_texts[] = {[DOCTOR_OK] = "ok", [DOCTOR_WEAKER] = "weaker", [DOCTOR_MISSING] = "missing"};
 
@@ -82,16 +161,12 @@ static int doctor_run(void *options, struct err *err)
 
 const struct cli_command cmd_doctor = {
 	.name = "doctor",
-	.summary = "Checks kernel and host for what jails need",
-	.help = "A jailer makes its own start, runs a program in each language and ends (sallyport-jailer --check), as "
-		"the\n"
-		"user who runs doctor: run it as the user who runs the jailer. ok: as it should be;\n"
-		"weaker: programs run with less isolation, or a part of Sallyport is not usable; missing: it stops "
-		"programs from\n"
-		"being run.\n\n"
-		"Example:\n"
-		"  sallyport doctor --json | jq '.checks[] | select(.state != \"ok\")'\n\n"
-		"Exit codes: 0 nothing is missing; 1 something is missing; 2 wrong usage.\n",
+	.summary = "Check that kernel and host have all that jails need",
+	.help = "A jailer starts, runs a program in each language and ends (sallyport-jailer --check), under the account that runs doctor: use the account of the jailer. "
+		"Each line is `ok`, `weaker` (programs run with less isolation, or a part of Sallyport is not usable) or `missing` (no program can run), with a remedy.",
+	.examples = "sallyport doctor --json | jq '.checks[] | select(.state != \"ok\")'\n",
+	.exits = "0 nothing is missing\n"
+		"1 something is missing\n",
 	.size = sizeof(struct doctor_command),
 	.run = doctor_run,
 };

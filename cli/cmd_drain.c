@@ -28,28 +28,31 @@ static const struct cli_option drain_options[] = {
 	 .type = CLI_STRING,
 	 .offset = offsetof(struct drain, owner),
 	 .value = "OWNER",
-	 .help = "this owner alone; default everybody"},
+	 .help = "drain this owner only [all owners]"},
 	{.name = "reason",
 	 .type = CLI_STRING,
 	 .offset = offsetof(struct drain, reason),
 	 .value = "TEXT",
-	 .help = "for other operators: it stands in the list"},
+	 .help = "give other operators a reason, shown by drain --list"},
 	{.name = "wait",
 	 .type = CLI_SECONDS,
 	 .offset = offsetof(struct drain, wait_us),
 	 .min = 1000000,
 	 .max = WAIT_MOST_SECONDS * 1000000LL,
 	 .value = "SECONDS",
-	 .help = "how long to wait for what is under way; default 600"},
+	 .help = "wait so long for work under way [600]"},
 	{.name = "no-wait",
 	 .type = CLI_FLAG,
 	 .offset = offsetof(struct drain, no_wait),
-	 .help = "only say how much is under way"},
-	{.name = "end", .type = CLI_FLAG, .offset = offsetof(struct drain, end), .help = "runs may start here again"},
+	 .help = "do not wait, only count work under way"},
+	{.name = "end",
+	 .type = CLI_FLAG,
+	 .offset = offsetof(struct drain, end),
+	 .help = "end the drain: accept work again"},
 	{.name = "list",
 	 .type = CLI_FLAG,
 	 .offset = offsetof(struct drain, list),
-	 .help = "who is drained, since when"},
+	 .help = "list drains: owner, since when, reason"},
 	{0},
 };
 static const struct cli_group drain_groups[] = {{drain_options, 0}, {0}};
@@ -176,17 +179,17 @@ static int drain_run(void *arg, struct err *err)
 
 const struct cli_command cmd_drain = {
 	.name = "drain",
-	.summary = "Lets nothing new start here, and waits for what is under way",
-	.help = "New runs, uploads and other changes are answered 503 with Retry-After, /readyz says no; what is under "
-		"way\n"
-		"goes on, and everything can still be read. It holds until --end, across restarts, so an owner's move "
-		"to\n"
-		"another host and an upgrade are safe. Servers without authentication do not look at it.\n\n"
-		"Examples:\n"
-		"  sallyport drain --reason 'new kernel'     then stop socket and services, and afterwards:\n"
-		"  sallyport drain --end\n"
-		"  sallyport drain --owner alice --wait 60\n\n"
-		"Exit codes: 0; 3 --end: was not drained; 5 something is still under way when the time is up.\n",
+	.summary = "Refuse new work, and wait for the rest to end",
+	.help = "New runs, uploads and other changes are answered 503 with Retry-After, and /readyz fails. "
+		"Work under way continues, and everything can still be read. "
+		"A drain lasts until --end, across restarts, so that upgrades and moves of an owner to another host are safe. "
+		"Servers without authentication ignore it.",
+	.examples = "sallyport drain --reason 'new kernel'     # then stop socket and services; afterwards:\n"
+		"sallyport drain --end\n"
+		"sallyport drain --owner alice --wait 60\n",
+	.exits = "0 done\n"
+		"3 --end: there was no drain\n"
+		"5 work was still under way when the time was over\n",
 	.groups = drain_groups,
 	.size = sizeof(struct drain),
 	.run = drain_run,

@@ -26,23 +26,14 @@ struct files {
 };
 
 static const struct cli_option files_options[] = {
-	{.name = "owner",
-	 .type = CLI_STRING,
-	 .offset = offsetof(struct files, owner),
-	 .value = "OWNER",
-	 .help = "only this owner's"},
-	{.name = "conversation",
-	 .letter = 'c',
-	 .type = CLI_STRING,
-	 .offset = offsetof(struct files, conversation),
+	{.name = "owner", .type = CLI_STRING, .offset = offsetof(struct files, owner), .value = "OWNER",
+	 .help = "list only this owner's files"},
+	{.name = "conversation", .letter = 'c', .type = CLI_STRING, .offset = offsetof(struct files, conversation),
 	 .value = "NAME",
-	 .help = "only this conversation's"},
-	{.name = "output-dir",
-	 .letter = 'o',
-	 .type = CLI_STRING,
-	 .offset = offsetof(struct files, output_dir),
+	 .help = "list only this conversation's files"},
+	{.name = "output-dir", .letter = 'o', .type = CLI_STRING, .offset = offsetof(struct files, output_dir),
 	 .value = "DIR",
-	 .help = "write them to this folder, which is made if need be"},
+	 .help = "write the files to DIR, which is made if it is missing"},
 	{0},
 };
 static const struct cli_group files_groups[] = {{files_options, 0}, {0}};
@@ -59,30 +50,25 @@ struct work {
 	int result;
 };
 
-static void print_json(const struct store_listed_file *f)
-{
-	auto_json struct json_object *object = json_object_new_object();
-	char time[CLOCK_TEXT_SIZE];
-
-	clock_text(f->file.mtime_us, time);
-	json_add_string(object, "owner", f->owner);
-	json_add_string(object, "conversation", f->conversation);
-	json_add_bytes(object, "name", f->file.name, f->file.name_length);
-	json_add_int(object, "size", f->file.size);
-	json_add_string(object, "modified", time);
-	json_add_string(object, "media_type", f->file.media_type);
-	json_add_string(object, "sha256", f->file.blob);
-	json_add_string(object, "run", *f->run ? f->run : NULL);
-	cli_print_json(stdout, object, false);
-}
-
 static void list_one(struct work *work, const struct store_listed_file *f)
 {
 	auto_free char *name = xstrndup(f->file.name, f->file.name_length);
 	char size[CLI_TEXT_SIZE], time[CLI_TEXT_SIZE];
 
 	if (!work->table) {
-		print_json(f);
+		auto_json struct json_object *object = json_object_new_object();
+		char modified[CLOCK_TEXT_SIZE];
+
+		clock_text(f->file.mtime_us, modified);
+		json_add_string(object, "owner", f->owner);
+		json_add_string(object, "conversation", f->conversation);
+		json_add_bytes(object, "name", f->file.name, f->file.name_length);
+		json_add_int(object, "size", f->file.size);
+		json_add_string(object, "modified", modified);
+		json_add_string(object, "media_type", f->file.media_type);
+		json_add_string(object, "sha256", f->file.blob);
+		json_add_string(object, "run", *f->run ? f->run : NULL);
+		cli_print_json(stdout, object, false);
 		return;
 	}
 	cli_text_bytes(f->file.size, size);
@@ -96,17 +82,6 @@ static void list_one(struct work *work, const struct store_listed_file *f)
 	cli_table_cell(work->table, name, CLI_BOLD);
 }
 
-static int copy_out(int from, int to, struct err *err)
-{
-	auto_free char *chunk = xmalloc(CHUNK);
-	ssize_t got;
-
-	while ((got = read(from, chunk, CHUNK)) > 0)
-		if (write_all(to, chunk, (size_t)got) < 0)
-			return err_errno(err, "writing the output");
-	return got < 0 ? err_errno(err, "reading the file") : 0;
-}
-
 static int fetch(struct work *work, const struct store_listed_file *f, struct err *err)
 {
 	auto_free char *name = xstrndup(f->file.name, f->file.name_length);
@@ -116,11 +91,17 @@ static int fetch(struct work *work, const struct store_listed_file *f, struct er
 	struct jail_change change = {
 		.name = name, .mode = f->file.mode, .mtime_us = f->file.mtime_us, .size = size, .fd = fd};
 
-	if (result == 0 && work->folder < 0)
-		return copy_out(fd, STDOUT_FILENO, err);
-	if (result == 0)
+	if (result == 0 && work->folder >= 0)
 		result = run_file_write(work->folder, &change, err);
-	return result < 0 ? err_wrap(err, "%s", name) : 0;
+	if (result < 0 || work->folder >= 0)
+		return result < 0 ? err_wrap(err, "%s", name) : 0;
+	auto_free char *chunk = xmalloc(CHUNK);
+	ssize_t got;
+
+	while ((got = read(fd, chunk, CHUNK)) > 0)
+		if (write_all(STDOUT_FILENO, chunk, (size_t)got) < 0)
+			return err_errno(err, "writing the output");
+	return got < 0 ? err_errno(err, "reading the file") : 0;
 }
 
 static int each(void *arg, const struct store_listed_file *f)
@@ -144,25 +125,17 @@ static int each(void *arg, const struct store_listed_file *f)
 	return work->result;
 }
 
-/* Bytes of several files in one stream, or of two conversations in one folder, are nobody's wish. */
+/* Nobody wants the bytes of several files in one stream, or two conversations in one folder. */
 static int check(const struct files *files, struct err *err)
 {
-	if ((files->common.n_args > 0 || files->output_dir) && (!files->owner || !files->conversation))
+	const bool fetches = files->common.n_args > 0 || files->output_dir;
+
+	if (fetches && (!files->owner || !files->conversation))
 		return err_set(err, ERR_INVALID,
 			       "whose? Bytes are of one conversation: give --owner and --conversation");
-	if (files->common.json && (files->common.n_args > 0 || files->output_dir))
+	if (fetches && files->common.json)
 		return err_set(err, ERR_INVALID, "--json lists; bytes come without it");
 	return 0;
-}
-
-static int open_folder(const char *path, int *ret, struct err *err)
-{
-	if (!path)
-		return 0;
-	if (mkdir(path, 0777) && errno != EEXIST)
-		return err_errno(err, "%s", path);
-	*ret = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	return *ret < 0 ? err_errno(err, "%s", path) : 0;
 }
 
 static void summary(const struct work *work)
@@ -194,8 +167,13 @@ static int files_run(void *options, struct err *err)
 
 	if (result == 0)
 		result = cli_open_store(&files->common, STORE_READ, &config, &store, err);
-	if (result == 0)
-		result = open_folder(files->output_dir, &folder, err);
+
+	if (result == 0 && files->output_dir) {
+		if (mkdir(files->output_dir, 0777) == 0 || errno == EEXIST)
+			folder = open(files->output_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		if (folder < 0)
+			result = err_errno(err, "%s", files->output_dir);
+	}
 	struct work work = {.files = files,
 			    .name = files->common.n_args > 0 ? files->common.args[0] : NULL,
 			    .store = store,
@@ -218,19 +196,17 @@ static int files_run(void *options, struct err *err)
 
 const struct cli_command cmd_files = {
 	.name = "files",
-	.summary = "Lists the files of conversations, and fetches them",
+	.summary = "List or fetch the files of conversations",
 	.arguments = "[NAME]",
-	.help = "Without NAME the files are listed as they are now: size, time, the run that left them so (or "
-		"`uploaded`).\n"
-		"With NAME, --owner and --conversation the bytes of one go to standard output; with --output-dir one "
-		"or\n"
-		"all of the conversation's go into a folder, where files of the same names are replaced.\n\n"
-		"Examples:\n"
-		"  sallyport files --owner ann\n"
-		"  sallyport files --owner ann -c talk plot.png >plot.png\n"
-		"  sallyport files --owner ann -c talk -o /tmp/talk\n"
-		"  sallyport files --json | jq -s 'sort_by(-.size)[:10]'\n\n"
-		"Exit codes: 0, also when there are none; 2 wrong usage; 3 no file NAME; others see sallyport(1).\n",
+	.help = "Without NAME, lists the files as they are now: size, time of change, and the run that wrote them (or `uploaded`). "
+		"With NAME, --owner and --conversation, writes the bytes of that file to standard output. "
+		"With --output-dir, writes the file, or all files of the conversation, to a folder, where files of the same names are replaced.",
+	.examples = "sallyport files --owner ann\n"
+		"sallyport files --owner ann -c talk plot.png >plot.png\n"
+		"sallyport files --owner ann -c talk -o /tmp/talk\n"
+		"sallyport files --json | jq -s 'sort_by(-.size)[:10]'\n",
+	.exits = "0 done, also when there are no files\n"
+		"3 no file NAME\n",
 	.groups = files_groups,
 	.size = sizeof(struct files),
 	.max_args = 1,

@@ -4,10 +4,11 @@
  * Without --yes nothing is removed: the numbers are shown first. The gateway may serve meanwhile.
  */
 #include "cli.h"
-#include "erasures.h"
 #include "gc.h"
 #include "lib/base/util.h"
+#include "lib/store/record/store_owner.h"
 #include "lib/store/retention/store_erase.h"
+#include "lib/store/retention/store_erasures.h"
 #include "lib/upstream/upstream_data.h"
 
 struct forget {
@@ -18,74 +19,46 @@ struct forget {
 };
 
 static const struct cli_option forget_options[] = {
-	{.name = "owner",
-	 .type = CLI_STRING,
-	 .offset = offsetof(struct forget, owner),
-	 .value = "OWNER",
-	 .help = "everything of this owner: runs, conversations, tasks"},
-	{.name = "conversation",
-	 .letter = 'c',
-	 .type = CLI_STRING,
-	 .offset = offsetof(struct forget, conversation),
+	{.name = "owner", .type = CLI_STRING, .offset = offsetof(struct forget, owner), .value = "OWNER",
+	 .help = "erase everything of this owner: runs, conversations, tasks"},
+	{.name = "conversation", .letter = 'c', .type = CLI_STRING, .offset = offsetof(struct forget, conversation),
 	 .value = "NAME",
-	 .help = "this conversation of --owner, its files and its runs"},
-	{.name = "execution",
-	 .type = CLI_STRING,
-	 .offset = offsetof(struct forget, execution),
-	 .value = "ID",
-	 .help = "this run"},
-	{.name = "before",
-	 .type = CLI_TIME,
-	 .offset = offsetof(struct forget, before_us),
-	 .value = "TIME",
-	 .help = "of the above, what is older: 30d (ago), 2026-11-21; alone: the runs of every owner"},
-	{.name = "only-output",
-	 .type = CLI_FLAG,
-	 .offset = offsetof(struct forget, output),
-	 .help = "only what the runs put out: streams and new files"},
-	{.name = "reason",
-	 .type = CLI_STRING,
-	 .offset = offsetof(struct forget, reason),
-	 .value = "TEXT",
-	 .help = "for the audit log, a ticket's number for instance"},
-	{.name = "list",
-	 .type = CLI_FLAG,
-	 .offset = offsetof(struct forget, list),
-	 .help = "only print what was erased so far, for `restore --erasures`"},
-	{.name = "yes", .letter = 'y', .type = CLI_FLAG, .offset = offsetof(struct forget, yes), .help = "do it"},
+	 .help = "erase this conversation of --owner, its files and its runs"},
+	{.name = "execution", .type = CLI_STRING, .offset = offsetof(struct forget, execution), .value = "ID",
+	 .help = "erase this run; ID may be the beginning of an id"},
+	{.name = "before", .type = CLI_TIME, .offset = offsetof(struct forget, before_us), .value = "TIME",
+	 .help = "limit the erasure to older runs: 30d (ago), 2026-11-21; alone, runs of every owner"},
+	{.name = "only-output", .type = CLI_FLAG, .offset = offsetof(struct forget, output),
+	 .help = "erase only output and new files"},
+	{.name = "reason", .type = CLI_STRING, .offset = offsetof(struct forget, reason), .value = "TEXT",
+	 .help = "note TEXT in the audit log, a ticket's number for instance"},
+	{.name = "list", .type = CLI_FLAG, .offset = offsetof(struct forget, list),
+	 .help = "print past erasures, a line each, for restore --erasures"},
+	{.name = "yes", .letter = 'y', .type = CLI_FLAG, .offset = offsetof(struct forget, yes),
+	 .help = "erase [only count]"},
 	{0},
 };
 static const struct cli_group forget_groups[] = {{forget_options, 0}, {0}};
-
-static int find_one(struct store *store, struct store_erase *erase, struct store_execution *ret, struct err *err)
-{
-	if (!erase->id)
-		return 0;
-	int result = store_execution_find(store, erase->id, ret, err); /* exactly one begins so */
-
-	erase->id = ret->id;
-	return result;
-}
 
 /* What upstream servers keep for an owner: it goes with all else of the owner, and has no age. */
 struct kept {
 	int64_t removed, busy;
 };
 
-static int forget_kept(const struct config *config, const struct forget *forget, struct kept *ret, struct err *err)
+/* A line as erasures_repeat (erasures.h) takes it. */
+static int print_erasure(void *arg, const struct store_erasure *erasure)
 {
-	if (!forget->owner || !forget->yes || forget->conversation || forget->before_us || forget->output)
-		return 0;
-	return upstream_data_forget(config->data_dir, forget->owner, &ret->removed, &ret->busy, err);
-}
+	const struct forget *forget = arg;
+	auto_json struct json_object *object = json_object_new_object();
 
-static void print_kept(const struct kept *kept)
-{
-	if (kept->removed)
-		printf("%lld upstream servers lost what they kept in /data\n", (long long)kept->removed);
-	if (kept->busy)
-		printf("%lld upstream servers are in use and keep their /data: repeat this when they are idle\n",
-		       (long long)kept->busy);
+	json_add_int(object, "n", erasure->n);
+	json_add_string(object, "object", erasure->object);
+	json_add_string(object, "what", erasure->what);
+	if (forget->common.json)
+		cli_print_json(stdout, object, false);
+	else
+		printf("%lld %s %s\n", (long long)erasure->n, erasure->object, erasure->what);
+	return 0;
 }
 
 static void print(const struct forget *forget, const struct store_erased *erased,
@@ -114,7 +87,11 @@ static void print(const struct forget *forget, const struct store_erased *erased
 		       (long long)erased->running);
 	if (forget->yes)
 		gc_print(collected, false);
-	print_kept(kept);
+	if (kept->removed)
+		printf("%lld upstream servers lost what they kept in /data\n", (long long)kept->removed);
+	if (kept->busy)
+		printf("%lld upstream servers are in use and keep their /data: repeat this when they are idle\n",
+		       (long long)kept->busy);
 	if (!forget->yes)
 		puts("Nothing was removed: --yes does it.");
 }
@@ -133,8 +110,9 @@ static int forget_all(struct store *store, const struct config *config, const st
 		result = gc_collect(store, false, true, &collected, err);
 	if (result == -ERR_CONFLICT) /* the gateway's garbage collection takes it along */
 		result = 0;
-	if (result == 0)
-		result = forget_kept(config, forget, &kept, err);
+	if (result == 0 && forget->owner && forget->yes && !forget->conversation && !forget->before_us &&
+	    !forget->output)
+		result = upstream_data_forget(config->data_dir, forget->owner, &kept.removed, &kept.busy, err);
 	if (result == 0 && forget->yes)
 		result = store_empty_log(store, &emptied, err);
 	if (result < 0)
@@ -146,16 +124,45 @@ static int forget_all(struct store *store, const struct config *config, const st
 	return CLI_OK;
 }
 
-static int list(const struct forget *forget, struct err *err)
+struct wanted {
+	const char *name;
+	bool found;
+};
+
+static int look_for(void *arg, const struct store_owner *owner)
 {
-	auto_config struct config config = {0};
-	auto_store struct store *store = NULL;
+	struct wanted *wanted = arg;
 
-	if (forget->owner || forget->conversation || forget->execution || forget->before_us || forget->yes)
-		return err_set(err, ERR_INVALID, "--list erases nothing: give it alone");
-	int result = cli_open_store(&forget->common, STORE_READ, &config, &store, err);
+	wanted->found |= streq(wanted->name, owner->name);
+	return wanted->found;
+}
 
-	return result < 0 ? result : erasures_print(store, forget->common.json, err);
+/* A name that was mistyped must not pass for one whose content is gone. `name` NULL: no owner was named. */
+static int check_owner(struct store *store, const char *name, struct err *err)
+{
+	if (!name)
+		return 0;
+	struct wanted wanted = {.name = name, .found = streq(name, STORE_OWNER_LOCAL)};
+	int result = store_owner_list(store, look_for, &wanted, err);
+
+	if (result < 0 || wanted.found)
+		return result;
+	return err_set(err, ERR_NOT_FOUND,
+		       "no owner \"%s\" has tokens or a record here: sallyport owners lists those who have", name);
+}
+
+static int check(const struct forget *forget, struct err *err)
+{
+	const bool all = forget->owner || forget->conversation || forget->before_us;
+
+	if (forget->list)
+		return all || forget->execution || forget->yes
+			       ? err_set(err, ERR_INVALID, "--list erases nothing: give it alone")
+			       : 0;
+	if (!all && !forget->execution)
+		return err_set(err, ERR_INVALID,
+			       "what? Give --owner, --conversation, --execution or --before (see --help)");
+	return all && forget->execution ? err_set(err, ERR_INVALID, "give --execution alone") : 0;
 }
 
 static int forget_run(void *options, struct err *err)
@@ -163,7 +170,7 @@ static int forget_run(void *options, struct err *err)
 	const struct forget *forget = options;
 	auto_config struct config config = {0};
 	auto_store struct store *store = NULL;
-	struct store_execution one = {0};
+	auto_execution struct store_execution one = {0};
 	struct store_erase erase = {.what = forget->output ? STORE_ERASE_OUTPUT : STORE_ERASE_CONTENT,
 				    .id = forget->execution,
 				    .owner = forget->owner,
@@ -171,38 +178,34 @@ static int forget_run(void *options, struct err *err)
 				    .before_us = forget->before_us ? forget->before_us : INT64_MAX,
 				    .why = "request",
 				    .ticket = forget->reason};
-
-	if (forget->list)
-		return list(forget, err);
-	if (!forget->owner && !forget->conversation && !forget->execution && !forget->before_us)
-		return err_set(err, ERR_INVALID,
-			       "what? Give --owner, --conversation, --execution or --before (see --help)");
-	if (forget->execution && (forget->owner || forget->conversation || forget->before_us))
-		return err_set(err, ERR_INVALID, "give --execution alone");
-	int result = cli_open_store(&forget->common, forget->yes ? STORE_WRITE : STORE_READ, &config, &store, err);
+	int result = check(forget, err);
 
 	if (result == 0)
-		result = find_one(store, &erase, &one, err);
+		result = cli_open_store(&forget->common, forget->yes ? STORE_WRITE : STORE_READ, &config, &store, err);
+	if (result == 0 && forget->list)
+		return store_erasures_list(store, print_erasure, options, err);
 	if (result == 0)
-		result = forget_all(store, &config, forget, &erase, err);
-	store_execution_clear(&one);
-	return result;
+		result = check_owner(store, forget->owner, err);
+	if (result == 0 && forget->execution) {
+		result = store_execution_find(store, forget->execution, &one, err); /* exactly one begins so */
+		erase.id = one.id;
+	}
+	return result == 0 ? forget_all(store, &config, forget, &erase, err) : result;
 }
 
 const struct cli_command cmd_forget = {
 	.name = "forget",
-	.summary = "Removes the content of runs and conversations",
-	.help = "Code, input, arguments, environment, output and files go, and contents that nothing else names. That "
-		"it\n"
-		"ran, when, for whom, how large it was and how it ended stays, and the audit log can still be "
-		"verified.\n"
-		"A content that was stored within the last six hours leaves the disk when these are over. Backups "
-		"keep\n"
-		"what they have. With --owner alone, what upstream servers keep for the owner in /data goes, too.\n"
-		"Without --yes the command only counts.\n\n"
-		"Example:\n"
-		"  sallyport forget --owner ann --before 90d --reason 'ticket 4711' --yes\n\n"
-		"Exit codes: 0; 2 the command line is wrong; 3 no such run. Killed half-way, it is repeated.\n",
+	.summary = "Erase the content of runs and conversations",
+	.help = "Erases code, input, arguments, environment, output and files, and all contents that nothing else uses. "
+		"The fact of the run remains (when, for whom, its size and its end), and the audit log can still be verified. "
+		"A content younger than six hours leaves the disk when it is six hours old. "
+		"Backups keep their copies. "
+		"With --owner alone, the data that upstream servers keep in /data for the owner are erased, too. "
+		"Without --yes the command only counts. "
+		"A killed command can be repeated.",
+	.examples = "sallyport forget --owner ann --before 90d --reason 'ticket 4711' --yes\n",
+	.exits = "0 done\n"
+		"3 no such run or owner\n",
 	.groups = forget_groups,
 	.size = sizeof(struct forget),
 	.run = forget_run,

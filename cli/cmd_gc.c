@@ -14,25 +14,17 @@ struct gc {
 };
 
 static const struct cli_option gc_options[] = {
-	{.name = "yes", .letter = 'y', .type = CLI_FLAG, .offset = offsetof(struct gc, yes), .help = "do it"},
-	{.name = "metrics",
-	 .type = CLI_STRING,
-	 .offset = offsetof(struct gc, metrics),
-	 .value = "FILE",
-	 .help = "write figures for Prometheus there (node_exporter's textfile collector)"},
+	{.name = "yes", .letter = 'y', .type = CLI_FLAG, .offset = offsetof(struct gc, yes),
+	 .help = "free the space [only count]"},
+	{.name = "metrics", .type = CLI_STRING, .offset = offsetof(struct gc, metrics), .value = "FILE",
+	 .help = "write figures for Prometheus (node_exporter's textfile collector) to FILE"},
 	{0},
 };
 static const struct cli_group gc_groups[] = {{gc_options, 0}, {0}};
 
 static void progress(void *arg, const char *step, int64_t done, int64_t total)
 {
-	struct cli_progress *bar = arg;
-
-	if (bar->label != step || bar->total != total) {
-		cli_progress_hide(bar);
-		cli_progress_start(bar, step, total);
-	}
-	cli_progress_step(bar, done);
+	cli_progress_show(arg, step, done, total);
 }
 
 int gc_collect(struct store *store, bool dry, bool vacuum, struct store_collected *ret, struct err *err)
@@ -77,18 +69,6 @@ void gc_add_json(struct json_object *object, const struct store_collected *colle
 	json_add_int(object, "database_free_bytes", collected->free_bytes);
 }
 
-/* Where nothing was removed, the file says what it said. */
-static int write_metrics(const struct gc *gc, const struct store_collected *collected, struct err *err)
-{
-	int result = metrics_read(gc->metrics, err);
-
-	if (gc->yes) {
-		metrics_set(METRIC_FREED_AT, NULL, clock_now_us() / 1000000);
-		metrics_set(METRIC_FREED, NULL, collected->bytes + collected->pages_bytes);
-	}
-	return result == 0 ? metrics_write(gc->metrics, err) : result;
-}
-
 static int gc_run(void *options, struct err *err)
 {
 	const struct gc *gc = options;
@@ -101,7 +81,13 @@ static int gc_run(void *options, struct err *err)
 	if (result == 0)
 		result = gc_collect(store, !gc->yes, true, &collected, err);
 	if (result == 0 && gc->metrics)
-		result = write_metrics(gc, &collected, err);
+		result = metrics_read(gc->metrics, err);
+	if (result == 0 && gc->yes) { /* where nothing was removed, the file says what it said */
+		metrics_set(METRIC_FREED_AT, NULL, clock_now_us() / 1000000);
+		metrics_set(METRIC_FREED, NULL, collected.bytes + collected.pages_bytes);
+	}
+	if (result == 0 && gc->metrics)
+		result = metrics_write(gc->metrics, err);
 	if (result < 0)
 		return result;
 	if (gc->common.json) {
@@ -119,16 +105,14 @@ static int gc_run(void *options, struct err *err)
 
 const struct cli_command cmd_gc = {
 	.name = "gc",
-	.summary = "Frees space that the record does not use",
-	.help = "Contents that no run and no file names leave the disk, and free pages of the database go back to it. "
-		"The\n"
-		"gateway may serve meanwhile; it does the first by itself every hour. Without --yes the command only\n"
-		"counts.\n\n"
-		"Example:\n"
-		"  sallyport gc --yes\n\n"
-		"Exit codes: 0; 2 the command line is wrong; 5 another process collects garbage. Killed half-way, it "
-		"is "
-		"repeated.\n",
+	.summary = "Free disk space that the record does not use",
+	.help = "Removes contents that no run and no file names, and returns free pages of the database to the file system. "
+		"The gateway may serve meanwhile; it removes such contents by itself every hour. "
+		"Without --yes the command only counts. "
+		"A killed command can be repeated.",
+	.examples = "sallyport gc --yes\n",
+	.exits = "0 done\n"
+		"5 another process collects garbage\n",
 	.groups = gc_groups,
 	.size = sizeof(struct gc),
 	.run = gc_run,

@@ -13,67 +13,33 @@
 
 #include "grade.h"
 #include "lib/base/util.h"
-#include "lib/grade/grade_zip.h"
 #include "lib/store/transfer/store_bundle.h"
 
 static const struct cli_option grade_options_table[] = {
-	{.name = "jobs",
-	 .letter = 'j',
-	 .type = CLI_INT,
-	 .offset = offsetof(struct grade_options, jobs),
-	 .min = 1,
-	 .max = GRADE_JOBS_MAX,
-	 .value = "N",
-	 .help = "run so many cases at a time (default: processors)"},
-	{.name = "time-limit",
-	 .type = CLI_SECONDS,
-	 .offset = offsetof(struct grade_options, time_limit_us),
-	 .min = 1000,
-	 .max = (int64_t)(GRADE_TIME_LIMIT_MAX * 1000000),
-	 .value = "SECONDS",
-	 .help = "CPU time of a case, instead of the package's limit"},
-	{.name = "no-cache",
-	 .type = CLI_FLAG,
-	 .offset = offsetof(struct grade_options, no_cache),
+	{.name = "jobs", .letter = 'j', .type = CLI_INT, .offset = offsetof(struct grade_options, jobs), .min = 1,
+	 .max = GRADE_JOBS_MAX, .value = "N",
+	 .help = "run N cases at a time [one for each processor]"},
+	{.name = "time-limit", .type = CLI_SECONDS, .offset = offsetof(struct grade_options, time_limit_us),
+	 .min = 1000, .max = (int64_t)(GRADE_TIME_LIMIT_MAX * 1000000), .value = "SECONDS",
+	 .help = "limit the CPU time of a case [the package's limit; TASKS: 3 s, in C++ and Go 10 s]"},
+	{.name = "no-cache", .type = CLI_FLAG, .offset = offsetof(struct grade_options, no_cache),
 	 .help = "compile everything, and keep no executables"},
-	{.name = "samples",
-	 .type = CLI_STRING,
-	 .offset = offsetof(struct grade_options, samples),
-	 .value = "FILE",
-	 .help = "tasks: grade these completions, not the tasks' own solutions"},
-	{.name = "solution",
-	 .type = CLI_STRING,
-	 .offset = offsetof(struct grade_options, solution),
-	 .value = "MEMBER",
-	 .help = "tasks: grade this member of each task (default: canonical_solution or code)"},
-	{.name = "language",
-	 .type = CLI_STRING,
-	 .offset = offsetof(struct grade_options, language),
-	 .value = "NAME",
-	 .help = "tasks: the language of all of them; a suite: of the submissions"},
-	{.name = "k",
-	 .type = CLI_STRING,
-	 .offset = offsetof(struct grade_options, k),
-	 .value = "1,10,100",
-	 .help = "tasks: which pass@k to say"},
-	{.name = "tag",
-	 .type = CLI_STRINGS,
-	 .offset = offsetof(struct grade_options, tags),
-	 .value = "TAG",
-	 .help = "a suite: only cases with this tag, or one of these"},
-	{.name = "results",
-	 .type = CLI_STRING,
-	 .offset = offsetof(struct grade_options, results),
-	 .value = "FILE",
-	 .help = "keep there what was graded, as soon as it is"},
-	{.name = "resume",
-	 .type = CLI_FLAG,
-	 .offset = offsetof(struct grade_options, resume),
-	 .help = "grade only what has no result there (default file: grade.db in the data folder)"},
-	{.name = "fail-fast",
-	 .type = CLI_FLAG,
-	 .offset = offsetof(struct grade_options, fail_fast),
-	 .help = "end with the first that is not as expected, or did not pass"},
+	{.name = "samples", .type = CLI_STRING, .offset = offsetof(struct grade_options, samples), .value = "FILE",
+	 .help = "TASKS: grade these completions [the tasks' own solutions]"},
+	{.name = "solution", .type = CLI_STRING, .offset = offsetof(struct grade_options, solution), .value = "MEMBER",
+	 .help = "TASKS: grade this member of each task [canonical_solution or code]"},
+	{.name = "language", .type = CLI_STRING, .offset = offsetof(struct grade_options, language), .value = "NAME",
+	 .help = "set the language of all TASKS, or of the submissions to a SUITE"},
+	{.name = "k", .type = CLI_STRING, .offset = offsetof(struct grade_options, k), .value = "LIST",
+	 .help = "TASKS: values of k for pass@k [1,10,100]"},
+	{.name = "tag", .type = CLI_STRINGS, .offset = offsetof(struct grade_options, tags), .value = "TAG",
+	 .help = "SUITE: run only cases with this tag; repeatable"},
+	{.name = "results", .type = CLI_STRING, .offset = offsetof(struct grade_options, results), .value = "FILE",
+	 .help = "store each result in FILE as soon as it is known"},
+	{.name = "resume", .type = CLI_FLAG, .offset = offsetof(struct grade_options, resume),
+	 .help = "grade only what has no stored result [grade.db in the data folder]"},
+	{.name = "fail-fast", .type = CLI_FLAG, .offset = offsetof(struct grade_options, fail_fast),
+	 .help = "stop at the first failure"},
 	{0},
 };
 static const struct cli_group grade_groups[] = {
@@ -237,31 +203,26 @@ static int grade_run_command(void *arg, struct err *err)
 
 const struct cli_command cmd_grade = {
 	.name = "grade",
-	.summary = "Judges submissions of a problem package or a suite, or samples of tasks",
+	.summary = "Judge submissions to a problem package or a suite, or samples of tasks",
 	.arguments = "PACKAGE [SUBMISSION…] | TASKS | SUITE [SUBMISSION…]",
-	.help = "PACKAGE is a problem package (Kattis/ICPC format: legacy, 2023-07, 2025-09), a folder or a ZIP "
-		"archive. Without a "
-		"SUBMISSION all "
-		"programs in\n"
-		"submissions/ are judged and compared with what the package expects of them. A SUBMISSION is a path "
-		"below "
-		"submissions/, else a\n"
-		"file or folder anywhere.\n\n"
-		"TASKS is a file of JSON Lines, plain or compressed: HumanEval, HumanEvalPack (Python, C++, "
-		"JavaScript, Go) or MBPP. The tasks'\n"
-		"own solutions are graded, or the completions of --samples. Tests and code run in different jails "
-		"where the language allows it.\n\n"
-		"SUITE is a file of sallyport promote: each case runs again, with its recorded code or with each\n"
-		"SUBMISSION in its place, and passes where the outcome is the recorded one.\n\n"
-		"Examples:\n"
-		"  sallyport grade problems/hello\n"
-		"  sallyport grade hello.zip --resume\n"
-		"  sallyport grade --json problems/hello accepted/fast.cpp ~/my-solution.py\n"
-		"  sallyport grade HumanEval.jsonl.gz --samples samples.jsonl --k 1,10\n"
-		"  sallyport grade regress.suite --tag fast candidate.py\n"
-		"  sallyport grade problems/hello --report junit=hello.xml --report html=hello.html\n\n"
-		"Exit codes: 0 all as expected; 1 something is not; 2 the input cannot be read; 3 a judge error; 5 "
-		"interrupted, or\nresults could not be kept.\n",
+	.help = "PACKAGE is a problem package in the Kattis/ICPC format (legacy, legacy-icpc, 2023-07 or 2025-09), a folder or a ZIP archive. "
+		"Every program in submissions/ is judged and compared with the result that the package expects of it, or only each SUBMISSION: a path below submissions/, else a file or folder anywhere.\n\n"
+		"TASKS is a file of JSON Lines, plain or compressed (gzip, xz, zstd): HumanEval, HumanEvalPack (Python, C++, JavaScript or Go) or MBPP. "
+		"The tasks' own solutions are graded, or the completions of --samples. "
+		"Tests and code run in different jails where the language allows it.\n\n"
+		"SUITE is a file of sallyport promote. "
+		"Each case runs again, with its recorded code or with each SUBMISSION in its place, and passes if the outcome is the recorded one.",
+	.examples = "sallyport grade problems/hello\n"
+		"sallyport grade hello.zip --resume\n"
+		"sallyport grade --json problems/hello accepted/fast.cpp ~/my-solution.py\n"
+		"sallyport grade HumanEval.jsonl.gz --samples samples.jsonl --k 1,10\n"
+		"sallyport grade regress.suite --tag fast candidate.py\n"
+		"sallyport grade problems/hello --report junit=hello.xml --report html=hello.html\n",
+	.exits = "0 all submissions are as expected, or every sample or case passed\n"
+		"1 one is not, or did not\n"
+		"2 the command line is wrong, or the input cannot be read\n"
+		"3 a judge error remained\n"
+		"5 interrupted, or results could not be stored\n",
 	.groups = grade_groups,
 	.size = sizeof(struct grade_options),
 	.min_args = 1,

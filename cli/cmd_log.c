@@ -30,18 +30,11 @@ struct log_command {
 };
 
 static const struct cli_option log_options[] = {
-	{.name = "limit",
-	 .letter = 'n',
-	 .type = CLI_INT,
-	 .offset = offsetof(struct log_command, limit),
-	 .min = 1,
-	 .max = LOG_LIMIT_MAX,
-	 .value = "N",
-	 .help = "so many of the newest (20)"},
-	{.name = "follow",
-	 .type = CLI_FLAG,
-	 .offset = offsetof(struct log_command, follow),
-	 .help = "oldest first, then each run as it finishes, until Ctrl-C"},
+	{.name = "limit", .letter = 'n', .type = CLI_INT, .offset = offsetof(struct log_command, limit), .min = 1,
+	 .max = LOG_LIMIT_MAX, .value = "N",
+	 .help = "list at most N executions [20]"},
+	{.name = "follow", .type = CLI_FLAG, .offset = offsetof(struct log_command, follow),
+	 .help = "list the oldest first, then each run as it finishes, until Ctrl-C"},
 	{0},
 };
 static const struct cli_group log_groups[] = {
@@ -285,12 +278,13 @@ static int log_run(void *options, struct err *err)
 
 const struct cli_command cmd_log = {
 	.name = "log",
-	.summary = "Lists what ran, newest first",
-	.help = "--json prints one object a line. The ids that the table shows can be given to show and replay.\n\n"
-		"Examples:\n"
-		"  sallyport log --since 2h --verdict TO\n"
-		"  sallyport log --follow --json | jq -r .verdict\n\n"
-		"Exit codes: 0, also when nothing matches; 2 wrong usage; others see sallyport(1).\n",
+	.summary = "List executions, newest first",
+	.help = "Several filters must all match. "
+		"show and replay take the ids that the table shows. "
+		"--json prints one object a line.",
+	.examples = "sallyport log --since 2h --verdict TO\n"
+		"sallyport log --follow --json | jq -r .verdict\n",
+	.exits = "0 done, also when nothing matches\n",
 	.groups = log_groups,
 	.size = sizeof(struct log_command),
 	.run = log_run,

@@ -3,7 +3,6 @@
 
 #include "cli.h"
 #include "lib/base/util.h"
-#include "lib/grade/normalise_file.h"
 #include "replay.h"
 
 const struct cli_option replay_normaliser_options[] = {
@@ -11,7 +10,7 @@ const struct cli_option replay_normaliser_options[] = {
 	 .type = CLI_STRINGS,
 	 .offset = offsetof(struct replay_normalisers, files),
 	 .value = "FILE",
-	 .help = "a project's own normalisers (JSON), after the built-in ones; repeatable"},
+	 .help = "apply a project's own normalisers (JSON) after the built-in ones; repeatable"},
 	{0},
 };
 
@@ -43,7 +42,7 @@ static void put_json(int which, const char *version)
 	json_add_bool(line, "default", (normalise_defaults() & NORMALISE_BIT(which)) != 0);
 	json_add_string(line, "does", normalise_about(which));
 	if (which >= NORMALISERS)
-		json_add_string(line, "pattern", normalise_file_pattern((size_t)(which - NORMALISERS)));
+		json_add_string(line, "pattern", normalise_about(which));
 	cli_print_json(stdout, line, false);
 }
 
@@ -82,15 +81,12 @@ static int listing_run(void *arg, struct err *err)
 
 const struct cli_command cmd_normalisers = {
 	.name = "normalisers",
-	.summary = "Lists what replay takes out of output before it differs",
-	.help = "In the order in which they apply; --normalise of replay, grade and promote chooses by name.\n"
-		"A project's own are patterns (PCRE2) in a JSON file, applied line by line:\n\n"
-		"  {\"normalisers\": [{\"name\": \"build-id\", \"version\": 1,\n"
-		"                    \"pattern\": \"build [0-9a-f]{8}\", \"replacement\": \"[BUILD]\"}]}\n\n"
-		"Examples:\n"
-		"  sallyport normalisers\n"
-		"  sallyport normalisers --normalisers tests/normalisers.json --json\n\n"
-		"Exit codes: 0; 2 the file is not as it must be.\n",
+	.summary = "List the normalisers, which take variable parts out of output",
+	.help = "Prints them in the order in which replay, grade and promote apply them; their option --normalise selects some by name.",
+	.examples = "sallyport normalisers\n"
+		"sallyport normalisers --normalisers tests/normalisers.json --json\n",
+	.exits = "0 done\n"
+		"2 the command line or the file of normalisers is wrong\n",
 	.groups = listing_groups,
 	.size = sizeof(struct listing),
 	.run = listing_run,

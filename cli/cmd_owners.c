@@ -28,7 +28,7 @@ static const struct cli_option owners_options[] = {
 	 .type = CLI_STRING,
 	 .offset = offsetof(struct owners, table),
 	 .value = "FILE",
-	 .help = "list, place: the table of the nginx in front (default: " TABLE_FILE ")"},
+	 .help = "list, place: use this placement table of the nginx in front [" TABLE_FILE "]"},
 	{0},
 };
 static const struct cli_group owners_groups[] = {{owners_options, 0}, {0}};
@@ -225,19 +225,19 @@ static int owners_run(void *arg, struct err *err)
 
 const struct cli_command cmd_owners = {
 	.name = "owners",
-	.summary = "Lists owners, and where each lives",
+	.summary = "List owners, and place them on hosts",
 	.arguments = "list | place OWNER [HOST] | leave OWNER",
-	.help = "list shows who has tokens or a record here, and where the table of the nginx in front says that they\n"
-		"live. place writes a line of that table, or without HOST removes it. leave removes the conversations\n"
-		"and files of a drained owner from this host, after they were moved to another one; tokens and the\n"
-		"record of runs stay.\n\n"
-		"Example, alice from h1 to h2:\n"
-		"  h1$ sallyport drain --owner alice && sallyport export --owner alice --move -o alice.bundle\n"
-		"  h2$ sallyport import --move alice.bundle\n"
-		"  front$ sallyport owners place alice h2 && nginx -t && systemctl reload nginx\n"
-		"  h1$ sallyport owners leave alice\n\n"
-		"Exit codes: 0; 2 the command line or a name is wrong; 5 the owner is not drained, or is busy. Others\n"
-		"see sallyport(1).\n",
+	.help = "list shows the owners that have tokens or a record here, and their host in the placement table of the nginx in front. "
+		"place writes an owner's line of that table, or without HOST removes it. "
+		"leave removes the conversations and files of a drained owner from this host, after export --move and import --move took them to another one. "
+		"Tokens and the record of runs stay.",
+	.examples = "h1$ sallyport drain --owner alice && sallyport export --owner alice --move -o alice.bundle\n"
+		"h2$ sallyport import --move alice.bundle\n"
+		"front$ sallyport owners place alice h2 && nginx -t && systemctl reload nginx\n"
+		"h1$ sallyport owners leave alice\n",
+	.exits = "0 done\n"
+		"2 the command line or a name is wrong\n"
+		"5 the owner is not drained, or is busy\n",
 	.groups = owners_groups,
 	.size = sizeof(struct owners),
 	.min_args = 1,

@@ -26,28 +26,28 @@ static const struct cli_option promote_options_table[] = {
 	 .type = CLI_STRING,
 	 .offset = FIELD(suite),
 	 .value = "FILE",
-	 .help = "the suite, made where there is none"},
+	 .help = "change this suite, which is made if it is missing"},
 	{.name = "name",
 	 .type = CLI_STRING,
 	 .offset = FIELD(name),
 	 .value = "NAME",
-	 .help = "what the case is called (default: the id)"},
+	 .help = "name the case [the execution's id]"},
 	{.name = "tag",
 	 .type = CLI_STRINGS,
 	 .offset = FIELD(tags),
 	 .value = "TAG",
-	 .help = "for grade --tag; repeatable"},
+	 .help = "give the cases this tag, for grade --tag; repeatable"},
 	{.name = "compare",
 	 .type = CLI_STRING,
 	 .offset = FIELD(compare),
 	 .value = "LIST",
-	 .help = "what is expected: as for replay (default: verdict,exit,stdout,stderr,files)"},
+	 .help = "compare these when the cases are graded, as for replay [verdict,exit,stdout,stderr,files]"},
 	{.name = "normalise",
 	 .type = CLI_STRING,
 	 .offset = FIELD(normalise),
 	 .value = "LIST",
-	 .help = "what to take out of output before it differs: as for replay"},
-	{.name = "all", .letter = 'a', .type = CLI_FLAG, .offset = FIELD(all), .help = "everything that was recorded"},
+	 .help = "apply these normalisers when the cases are graded, as for replay"},
+	{.name = "all", .letter = 'a', .type = CLI_FLAG, .offset = FIELD(all), .help = "select all recorded runs"},
 	{0},
 };
 static const struct cli_group promote_groups[] = {
@@ -172,18 +172,19 @@ static int promote_run(void *arg, struct err *err)
 
 const struct cli_command cmd_promote = {
 	.name = "promote",
-	.summary = "Makes recorded executions the cases of a suite",
+	.summary = "Make executions the cases of a suite",
 	.arguments = "--suite FILE [ID]…",
-	.help = "A case is a recorded run: its input is the case's input, its outcome is expected. A suite is one\n"
-		"SQLite file with all that its cases need; `sallyport grade` runs it, here or elsewhere. A case that\n"
-		"is there stays as it is, but for what --name, --tag, --compare and --normalise say. Environment\n"
-		"variables go into the file in clear.\n\n"
-		"Examples:\n"
-		"  sallyport promote --suite regress.suite --name \"sorts numbers\" --tag fast 019bf2\n"
-		"  sallyport promote --suite regress.suite --language python --verdict OK --since 2d\n"
-		"  sallyport grade regress.suite\n\n"
-		"Exit codes: 0; 2 the command line is wrong, or the file is not a suite; 3 no such execution, or the\n"
-		"file cannot be written.\n",
+	.help = "A suite is one SQLite file with everything that its cases need: code, input, files, limits and the expected outcome, which is the recorded one. "
+		"sallyport grade runs it, here or elsewhere. "
+		"Existing cases are unchanged except for the options given. "
+		"The executions are given by id, by filters or with --all. "
+		"The file holds the values of environment variables unencrypted.",
+	.examples = "sallyport promote --suite regress.suite --name \"sorts numbers\" --tag fast 019bf2\n"
+		"sallyport promote --suite regress.suite --language python --verdict OK --since 2d\n"
+		"sallyport grade regress.suite\n",
+	.exits = "0 done\n"
+		"2 the command line is wrong, or the file is not a valid suite\n"
+		"3 no such execution, or the file cannot be written\n",
 	.groups = promote_groups,
 	.size = sizeof(struct promote_options),
 	.max_args = SIZE_MAX,

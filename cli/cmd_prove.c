@@ -14,64 +14,15 @@ struct prove {
 };
 
 static const struct cli_option prove_options[] = {
-	{.name = "checkpoint",
-	 .type = CLI_STRING,
-	 .offset = offsetof(struct prove, checkpoint),
-	 .value = "FILE",
-	 .help = "prove against this one (" CHECKPOINT_DEFAULT ")"},
-	{.name = "output",
-	 .letter = 'o',
-	 .type = CLI_STRING,
-	 .offset = offsetof(struct prove, output),
-	 .value = "DIR",
-	 .help = "the folder for the proof"},
-	{.name = "tiles",
-	 .type = CLI_STRING,
-	 .offset = offsetof(struct prove, tiles),
-	 .value = "DIR",
+	{.name = "checkpoint", .type = CLI_STRING, .offset = offsetof(struct prove, checkpoint), .value = "FILE",
+	 .help = "prove against this checkpoint [" CHECKPOINT_DEFAULT "]"},
+	{.name = "output", .letter = 'o', .type = CLI_STRING, .offset = offsetof(struct prove, output), .value = "DIR",
+	 .help = "write the proof to this folder"},
+	{.name = "tiles", .type = CLI_STRING, .offset = offsetof(struct prove, tiles), .value = "DIR",
 	 .help = "write the whole log as static files (C2SP tlog-tiles)"},
 	{0},
 };
 static const struct cli_group prove_groups[] = {{prove_options, 0}, {0}};
-
-static int prove_one(const struct prove *prove, const struct config *config, struct store *store,
-		     const char *checkpoint, struct err *err)
-{
-	struct store_execution execution = {0};
-	int result = store_execution_find(store, prove->common.args[0], &execution, err);
-
-	if (result == 0)
-		result = audit_prove(config->data_dir, checkpoint, execution.id, prove->output, err);
-	if (result > 0) {
-		auto_json struct json_object *object = json_object_new_object();
-
-		json_add_string(object, "execution", execution.id);
-		json_add_int(object, "entries", result);
-		if (prove->common.json)
-			cli_print_json(stdout, object, false);
-		else
-			printf("%d entries of execution %s are proven in %s\n", result, execution.id, prove->output);
-		result = CLI_OK;
-	}
-	store_execution_clear(&execution);
-	return result;
-}
-
-static int prove_tiles(const struct prove *prove, const struct config *config, const char *checkpoint, struct err *err)
-{
-	auto_json struct json_object *object = json_object_new_object();
-	int64_t entries = 0;
-	int result = audit_tiles(config->data_dir, checkpoint, prove->tiles, &entries, err);
-
-	if (result < 0)
-		return result;
-	json_add_int(object, "entries", entries);
-	if (prove->common.json)
-		cli_print_json(stdout, object, false);
-	else
-		printf("%lld entries are in %s\n", (long long)entries, prove->tiles);
-	return CLI_OK;
-}
 
 static int prove_run(void *options, struct err *err)
 {
@@ -79,6 +30,9 @@ static int prove_run(void *options, struct err *err)
 	const char *checkpoint = prove->checkpoint ? prove->checkpoint : CHECKPOINT_DEFAULT;
 	auto_config struct config config = {0};
 	auto_store struct store *store = NULL;
+	auto_execution struct store_execution execution = {0};
+	auto_json struct json_object *object = json_object_new_object();
+	int64_t entries = 0;
 	int result;
 
 	if (!prove->tiles && (prove->common.n_args == 0 || !prove->output))
@@ -86,24 +40,39 @@ static int prove_run(void *options, struct err *err)
 	if (prove->tiles && prove->common.n_args > 0)
 		return err_set(err, ERR_INVALID, "give either an id, or --tiles DIR");
 	result = cli_open_store(&prove->common, STORE_READ, &config, &store, err);
+	if (result == 0 && prove->tiles) {
+		result = audit_tiles(config.data_dir, checkpoint, prove->tiles, &entries, err);
+	} else if (result == 0) {
+		result = store_execution_find(store, prove->common.args[0], &execution, err);
+		if (result == 0)
+			entries = result = audit_prove(config.data_dir, checkpoint, execution.id, prove->output, err);
+		json_add_string(object, "execution", execution.id);
+	}
 	if (result < 0)
 		return result;
-	return prove->tiles ? prove_tiles(prove, &config, checkpoint, err)
-			    : prove_one(prove, &config, store, checkpoint, err);
+	json_add_int(object, "entries", entries);
+	if (prove->common.json)
+		cli_print_json(stdout, object, false);
+	else if (prove->tiles)
+		printf("%lld entries are in %s\n", (long long)entries, prove->tiles);
+	else
+		printf("%lld entries of execution %s are proven in %s\n", (long long)entries, execution.id,
+		       prove->output);
+	return CLI_OK;
 }
 
 const struct cli_command cmd_prove = {
 	.name = "prove",
-	.summary = "Proves one run to others by the audit log",
-	.arguments = "[ID]",
-	.help = "Writes the run's entries, their details with salts, and for each a proof (C2SP tlog-proof) that the\n"
-		"signed checkpoint covers it. Who has these files and the log's public key needs nothing else, and\n"
-		"learns nothing of other runs. docs/audit_check.py checks them without any program of ours.\n\n"
-		"Example:\n"
-		"  sallyport prove 01932c01-77aa --output proof\n\n"
-		"Exit codes: 0; 2 the command line is wrong; 3 no such execution, or no entry names it; 8 no "
-		"checkpoint\n"
-		"covers it yet; 10 no checkpoint; 11 the log is not the one of the checkpoint.\n",
+	.summary = "Prove one execution to others by the audit log",
+	.arguments = "ID --output DIR | --tiles DIR",
+	.help = "Writes the run's entries, their details with salts, and for each a proof (C2SP tlog-proof) that a signed checkpoint covers it. "
+		"These files and the log's public key are enough for others to check the run, without Sallyport (docs/audit_check.py does so); they disclose nothing about other runs.",
+	.examples = "sallyport prove 01932c01-77aa --output proof\n",
+	.exits = "0 done\n"
+		"3 no such execution, or no entry names it\n"
+		"8 no checkpoint covers it yet\n"
+		"10 there is no checkpoint\n"
+		"11 the log is not the one of the checkpoint\n",
 	.groups = prove_groups,
 	.size = sizeof(struct prove),
 	.max_args = 1,

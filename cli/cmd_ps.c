@@ -19,11 +19,8 @@ struct ps {
 };
 
 static const struct cli_option ps_options[] = {
-	{.name = "owner",
-	 .type = CLI_STRING,
-	 .offset = offsetof(struct ps, owner),
-	 .value = "OWNER",
-	 .help = "only this owner's"},
+	{.name = "owner", .type = CLI_STRING, .offset = offsetof(struct ps, owner), .value = "OWNER",
+	 .help = "list only this owner's runs"},
 	{0},
 };
 static const struct cli_group ps_groups[] = {{ps_options, 0}, {0}};
@@ -31,7 +28,7 @@ static const struct cli_group ps_groups[] = {{ps_options, 0}, {0}};
 struct listing {
 	const struct ps *ps;
 	struct store *store;
-	struct cli_table *table; /* NULL: JSON lines */
+	struct json_object *rows;
 	int64_t now_us;
 	size_t dead;
 };
@@ -53,67 +50,50 @@ static int64_t printed(struct store *store, const char *id)
 	return sum;
 }
 
-static const char *state_text(const struct store_running *running)
-{
-	return !running->alive ? "left" : running->waits ? "waiting" : "running";
-}
-
-static void print_json(const struct listing *listing, const struct store_running *running)
-{
-	auto_json struct json_object *object = json_object_new_object();
-	char since[CLOCK_TEXT_SIZE];
-
-	clock_text(running->since_us, since);
-	json_add_string(object, "id", running->id);
-	json_add_string(object, "state", state_text(running));
-	json_add_string(object, "owner", running->owner);
-	json_add_string(object, "conversation", *running->conversation ? running->conversation : NULL);
-	json_add_string(object, running->waits ? "tool" : "language", running->what);
-	json_add_string(object, "since", since);
-	json_add_int(object, "for", MAX(listing->now_us - running->since_us, 0));
-	json_add_int(object, "output", running->waits ? 0 : printed(listing->store, running->id));
-	json_add_string(object, "program", running->program);
-	json_add_int(object, "pid", running->pid);
-	cli_print_json(stdout, object, false);
-}
-
 static int each(void *arg, const struct store_running *running)
 {
 	struct listing *listing = arg;
-	char time[CLI_TEXT_SIZE], bytes[CLI_TEXT_SIZE], program[64];
+	const bool json = listing->ps->common.json;
+	auto_free char *program = xasprintf("%s, process %lld", running->program, (long long)running->pid);
+	char since[CLOCK_TEXT_SIZE];
 
 	if (listing->ps->owner && !streq(listing->ps->owner, running->owner))
 		return 0;
 	listing->dead += !running->alive;
-	if (!listing->table) {
-		print_json(listing, running);
-		return 0;
-	}
-	cli_text_duration(MAX(listing->now_us - running->since_us, 0), time);
-	cli_text_bytes(running->waits ? 0 : printed(listing->store, running->id), bytes);
-	snprintf(program, sizeof(program), "%s, process %lld", running->program, (long long)running->pid);
-	cli_table_cell(listing->table, running->id, CLI_DIM);
-	cli_table_cell(listing->table, state_text(running), running->alive ? CLI_GREEN : CLI_RED);
-	cli_table_cell(listing->table, time, CLI_PLAIN);
-	cli_table_cell(listing->table, running->owner, CLI_PLAIN);
-	cli_table_cell(listing->table, running->conversation, CLI_PLAIN);
-	cli_table_cell(listing->table, running->what, CLI_BLUE);
-	cli_table_cell(listing->table, bytes, CLI_PLAIN);
-	cli_table_cell(listing->table, program, CLI_PLAIN);
+	struct json_object *row = json_object_new_object();
+
+	clock_text(running->since_us, since);
+	json_add_string(row, "id", running->id);
+	json_add_string(row, "state", !running->alive ? "left" : running->waits ? "waiting" : "running");
+	json_add_string(row, "owner", running->owner);
+	json_add_string(row, "conversation", *running->conversation ? running->conversation : NULL);
+	json_add_string(row, running->waits && json ? "tool" : "language", running->what);
+	json_add_string(row, "since", since);
+	json_add_int(row, "for", MAX(listing->now_us - running->since_us, 0));
+	json_add_int(row, "output", running->waits ? 0 : printed(listing->store, running->id));
+	json_add_string(row, "program", json ? running->program : program);
+	json_add_int(row, "pid", running->pid);
+	json_object_array_add(listing->rows, row);
 	return 0;
 }
 
 static int ps_run(void *options, struct err *err)
 {
-	static const struct cli_column columns[] = {{"ID", false, 36, 0},          {"STATE", false, 7, 0},
-						    {"FOR", true, 6, 0},           {"OWNER", false, 5, 16},
-						    {"CONVERSATION", false, 12, 20}, {"LANGUAGE", false, 8, 12},
-						    {"OUTPUT", true, 6, 0},        {"PROGRAM", false, 7, 0}};
+	static const struct cli_field fields[] = {
+		{"id", "ID", CLI_AS_TEXT, CLI_DIM, 0},
+		{"state", "STATE", CLI_AS_TEXT, CLI_GREEN, 0},
+		{"for", "FOR", CLI_AS_DURATION, 0, 0},
+		{"owner", "OWNER", CLI_AS_TEXT, 0, 16},
+		{"conversation", "CONVERSATION", CLI_AS_TEXT, 0, 20},
+		{"language", "LANGUAGE", CLI_AS_TEXT, CLI_BLUE, 12},
+		{"output", "OUTPUT", CLI_AS_BYTES, 0, 0},
+		{"program", "PROGRAM", CLI_AS_TEXT, 0, 0},
+	};
 	const struct ps *ps = options;
 	auto_config struct config config = {0};
 	auto_store struct store *store = NULL;
-	auto_table struct cli_table *table = ps->common.json ? NULL : cli_table_new(columns, ARRAY_SIZE(columns));
-	struct listing listing = {.ps = ps, .table = table, .now_us = clock_now_us()};
+	auto_json struct json_object *rows = json_object_new_array();
+	struct listing listing = {.ps = ps, .rows = rows, .now_us = clock_now_us()};
 	int result = cli_open_store(&ps->common, STORE_READ, &config, &store, err);
 
 	listing.store = store;
@@ -121,23 +101,22 @@ static int ps_run(void *options, struct err *err)
 		result = store_running_list(store, each, &listing, err);
 	if (result < 0)
 		return result;
-	if (table)
-		cli_table_print(table, stdout);
-	if (table && listing.dead > 0)
-		printf("The process of %zu is gone: the next start of the gateway marks them as interrupted.\n",
+	cli_print_rows(rows, fields, ARRAY_SIZE(fields), ps->common.json);
+	if (!ps->common.json && listing.dead > 0)
+		printf("%zu processes are gone: the next start of the gateway marks their runs as interrupted.\n",
 		       listing.dead);
 	return CLI_OK;
 }
 
 const struct cli_command cmd_ps = {
 	.name = "ps",
-	.summary = "Lists what is running now",
-	.help = "Oldest first. `waiting`: a task whose run has not begun. `left`: the process that ran it is gone.\n"
-		"--json prints one object a line; times are microseconds, output is bytes so far.\n\n"
-		"Examples:\n"
-		"  sallyport ps --owner ann\n"
-		"  sallyport ps --json | jq -r 'select(.for > 60000000).id' | xargs -n 1 sallyport cancel\n\n"
-		"Exit codes: 0, also when nothing runs; others see sallyport(1).\n",
+	.summary = "List running programs and waiting tasks",
+	.help = "The oldest comes first, with its time, its output so far and the process that runs it. "
+		"The state `waiting` is a task whose run has not begun; `left` is a run whose process is gone, which the next start of the gateway marks as interrupted. "
+		"--json prints one object a line; times are in microseconds.",
+	.examples = "sallyport ps --owner ann\n"
+		"sallyport ps --json | jq -r 'select(.for > 60000000).id' | xargs -n 1 sallyport cancel\n",
+	.exits = "0 done, also when nothing runs\n",
 	.groups = ps_groups,
 	.size = sizeof(struct ps),
 	.run = ps_run,

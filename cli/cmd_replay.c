@@ -16,7 +16,6 @@
 #include <string.h>
 
 #include "lib/base/util.h"
-#include "lib/grade/normalise_file.h"
 #include "replay_batch.h"
 #include "replay_tools.h"
 
@@ -24,85 +23,42 @@ static const char *const only_choices[] = {"failed", "missing", "flaky", NULL};
 
 #define FIELD(member) offsetof(struct replay_options, member)
 static const struct cli_option replay_options_table[] = {
-	{.name = "all", .letter = 'a', .type = CLI_FLAG, .offset = FIELD(all), .help = "everything that was recorded"},
-	{.name = "jobs",
-	 .letter = 'j',
-	 .type = CLI_INT,
-	 .offset = FIELD(jobs),
-	 .min = 1, .max = REPLAY_JOBS_MAX,
+	{.name = "all", .letter = 'a', .type = CLI_FLAG, .offset = FIELD(all), .help = "select all recorded runs"},
+	{.name = "jobs", .letter = 'j', .type = CLI_INT, .offset = FIELD(jobs), .min = 1, .max = REPLAY_JOBS_MAX,
 	 .value = "N",
-	 .help = "so many at a time (default: processors)"},
-	{.name = "quiet", .letter = 'q',
-	 .type = CLI_FLAG, .offset = FIELD(quiet), .help = "leave out what is identical"},
-	{.name = "compare",
-	 .type = CLI_STRING,
-	 .offset = FIELD(compare),
-	 .value = "LIST",
-	 .help = "verdict,exit,stdout,stderr,files (default), cpu, memory; -NAME: all but that"},
-	{.name = "normalise",
-	 .type = CLI_STRING,
-	 .offset = FIELD(normalise),
-	 .value = "LIST",
-	 .help = "what to take out of output before it differs: names, all, none; default,NAME; -NAME"},
-	{.name = "repeat",
-	 .type = CLI_INT,
-	 .offset = FIELD(repeat),
-	 .min = 1, .max = REPLAY_REPEAT_MAX,
-	 .value = "N",
-	 .help = "run each so often (default: once, three times where it differs)"},
-	{.name = "results",
-	 .type = CLI_STRING,
-	 .offset = FIELD(results),
-	 .value = "FILE",
-	 .help = "keep results there (default: replay.db in the data folder)"},
-	{.name = "resume", .type = CLI_FLAG, .offset = FIELD(resume), .help = "run only what has no result yet"},
-	{.name = "only",
-	 .type = CLI_STRING,
-	 .offset = FIELD(only),
-	 .value = "WHAT",
-	 .help = "only what by its stored result is failed or flaky, or has none: missing",
-	 .choices = only_choices},
-	{.name = "fail-fast", .type = CLI_FLAG, .offset = FIELD(fail_fast), .help = "end with the first that differs"},
-	{.name = "shard",
-	 .type = CLI_STRING,
-	 .offset = FIELD(shard),
-	 .value = "K/N", .help = "only the Kth of N parts; /N: the batch system says which"},
-	{.name = "merge",
-	 .type = CLI_STRINGS,
-	 .offset = FIELD(merge),
-	 .value = "FILE", .help = "run nothing, report what the shards found; repeatable"},
-	{.name = "runner",
-	 .type = CLI_STRINGS,
-	 .offset = FIELD(runners.list),
-	 .value = "NAME=PATH",
-	 .help = "with this interpreter of the language NAME; repeatable: one replay after the other"},
-	{.name = "first-bad",
-	 .type = CLI_FLAG,
-	 .offset = FIELD(runners.first_bad),
-	 .help = "which --runner is the first to differ, of a list from good to bad"},
-	{.name = "old-runners",
-	 .type = CLI_STRING,
-	 .offset = FIELD(old_runners),
-	 .value = "FOLDER",
-	 .help = "slower or larger than under the runner files of this folder (--runner: the configuration's)"},
-	{.name = "deterministic",
-	 .type = CLI_FLAG,
-	 .offset = FIELD(deterministic),
-	 .help = "with a fixed clock, random bytes, hash seed and addresses, one processor"},
-	{.name = "live",
-	 .type = CLI_FLAG,
-	 .offset = FIELD(live),
-	 .help = "real servers answer the calls of tools, not the record: they may act"},
-	{.name = "upstream",
-	 .type = CLI_STRING,
-	 .offset = FIELD(upstream_file),
-	 .value = "FILE",
-	 .help = "for --live: file that says what servers there are; default: upstream.file"},
-	{.name = "secret",
-	 .type = CLI_STRINGS,
-	 .offset = FIELD(secrets),
-	 .value = "NAME[=VALUE]",
-	 .help = "a secret that runs were given; without a value our variable NAME's; repeatable"},
+	 .help = "run N at a time [one for each processor]"},
+	{.name = "quiet", .letter = 'q', .type = CLI_FLAG, .offset = FIELD(quiet), .help = "leave out identical runs"},
+	{.name = "compare", .type = CLI_STRING, .offset = FIELD(compare), .value = "LIST",
+	 .help = "compare these, with commas between: verdict, exit, stdout, stderr, files, cpu, memory, or the sets default and all; -NAME leaves one out [verdict,exit,stdout,stderr,files]"},
+	{.name = "normalise", .type = CLI_STRING, .offset = FIELD(normalise), .value = "LIST",
+	 .help = "apply these normalisers to output that differs, with commas between; default, all and none are sets; -NAME leaves one out [default]"},
+	{.name = "repeat", .type = CLI_INT, .offset = FIELD(repeat), .min = 1, .max = REPLAY_REPEAT_MAX, .value = "N",
+	 .help = "run each N times [once, and three times if it differs]"},
+	{.name = "results", .type = CLI_STRING, .offset = FIELD(results), .value = "FILE",
+	 .help = "store results in FILE [replay.db in the data folder]"},
+	{.name = "resume", .type = CLI_FLAG, .offset = FIELD(resume),
+	 .help = "run only executions without a stored result"},
+	{.name = "only", .type = CLI_STRING, .offset = FIELD(only), .value = "WHAT", .choices = only_choices,
+	 .help = "run only executions whose stored result is WHAT"},
+	{.name = "fail-fast", .type = CLI_FLAG, .offset = FIELD(fail_fast), .help = "stop at the first difference"},
+	{.name = "shard", .type = CLI_STRING, .offset = FIELD(shard), .value = "K/N",
+	 .help = "run only the Kth of N parts; /N: the batch system sets K"},
+	{.name = "merge", .type = CLI_STRINGS, .offset = FIELD(merge), .value = "FILE",
+	 .help = "run nothing, report the results that shards stored in FILE; repeatable"},
+	{.name = "runner", .type = CLI_STRINGS, .offset = FIELD(runners), .value = "NAME=PATH",
+	 .help = "use the interpreter at PATH for the language NAME; repeatable: one replay follows the other"},
+	{.name = "first-bad", .type = CLI_FLAG, .offset = FIELD(first_bad),
+	 .help = "find the first --runner that differs, in a list from good to bad"},
+	{.name = "old-runners", .type = CLI_STRING, .offset = FIELD(old_runners), .value = "FOLDER",
+	 .help = "judge speed and memory against the runner files in FOLDER [the record; with --runner: the configured runners]"},
+	{.name = "deterministic", .type = CLI_FLAG, .offset = FIELD(deterministic),
+	 .help = "fix clock, random bytes, hash seed, addresses and the number of processors (1)"},
+	{.name = "live", .type = CLI_FLAG, .offset = FIELD(live),
+	 .help = "let the real servers answer calls of tools, instead of the record: they may act"},
+	{.name = "upstream", .type = CLI_STRING, .offset = FIELD(upstream_file), .value = "FILE",
+	 .help = "with --live, read the list of MCP servers from FILE [upstream.file]"},
+	{.name = "secret", .type = CLI_STRINGS, .offset = FIELD(secrets), .value = "NAME[=VALUE]",
+	 .help = "give the value of a secret that the runs used [the environment variable NAME]; repeatable"},
 	{0},
 };
 static const struct cli_group replay_groups[] = {
@@ -210,7 +166,7 @@ static int check_live(const struct replay_options *options, struct err *err)
 
 	if (options->upstream_file && !live)
 		return err_set(err, ERR_INVALID, "--upstream: without --live the record answers the calls of tools");
-	if (live && options->runners.list.count > 0)
+	if (live && options->runners.count > 0)
 		return err_set(err, ERR_INVALID,
 			       "--live: cannot be combined with --runner: each interpreter would call the tools again");
 	if (live && options->merge.count > 0)
@@ -223,13 +179,27 @@ static int check_live(const struct replay_options *options, struct err *err)
 
 static int check_runners(const struct replay_options *options, struct err *err)
 {
-	const struct replay_runners *runners = &options->runners;
-
-	if (runners->first_bad && runners->list.count == 0)
+	if (options->first_bad && options->runners.count == 0)
 		return err_set(err, ERR_INVALID, "--first-bad: of which interpreters? Give them with --runner");
-	if (runners->list.count > 1 && options->reports.files.count > 0)
+	if (options->runners.count > 1 && options->reports.files.count > 0)
 		return err_set(err, ERR_INVALID, "--report: a file has room for one replay, and each --runner is one");
 	return 0;
+}
+
+static int replay_all(const struct replay_trying *trying, struct err *err)
+{
+	const struct replay_options *options = trying->options;
+	struct replay_batch batch;
+
+	replay_batch_init(&batch);
+	batch.options = options;
+	batch.bless = options->bless.on ? &options->bless : NULL;
+	batch.config = trying->config;
+	batch.store = trying->store;
+	const int result = run_batch(&batch, err);
+
+	replay_batch_clear(&batch);
+	return result;
 }
 
 static int replay_run(void *arg, struct err *err)
@@ -237,7 +207,6 @@ static int replay_run(void *arg, struct err *err)
 	struct replay_options *options = arg;
 	auto_config struct config config = {0};
 	auto_store struct store *store = NULL;
-	struct replay_batch batch;
 	int result = replay_bless_check(&options->bless, err);
 
 	keep_heap_small();
@@ -252,50 +221,40 @@ static int replay_run(void *arg, struct err *err)
 	if (result == 0)
 		result = cli_open_store(&options->common, options->bless.on ? STORE_WRITE : STORE_READ, &config, &store,
 					err);
-	if (result == 0 && options->runners.list.count > 0)
-		return replay_runners_run(&options->runners, &config, options->common.json, err);
 	if (result < 0)
 		return result;
 	if (options->upstream_file)
 		config.upstream.file = options->upstream_file;
 	cli_give_way(&config, &options->priority);
-	replay_batch_init(&batch);
-	batch.options = options;
-	batch.bless = options->bless.on ? &options->bless : NULL;
-	batch.config = &config;
-	batch.store = store;
-	result = run_batch(&batch, err);
-	replay_batch_clear(&batch);
+	struct replay_trying trying = {options, &config, store, replay_all, NULL, NULL};
+
+	result = options->runners.count > 0 ? replay_runners_run(&trying, err) : replay_all(&trying, err);
 	normalise_file_forget();
 	return result;
 }
 
 const struct cli_command cmd_replay = {
 	.name = "replay",
-	.summary = "Runs recorded executions again and says what differs",
+	.summary = "Run executions again and report differences",
 	.arguments = "[ID]…",
-	.help = "Verdict, exit code, signal, both streams and the files made are compared. Of runs that were ended\n"
-		"for their time, memory or output, the verdict and the common beginning of the streams are. What "
-		"differs\n"
-		"from run to run (addresses, process ids, times …) is taken out of output that differs, and the "
-		"report\n"
-		"says so. Not replayable are runs that were cancelled, interrupted or given secrets that --secret "
-		"does\n"
-		"not name (they are never stored). Calls of tools are answered from the record; --live asks the real\n"
-		"servers. Nothing is recorded in the database, but for --bless and --record; --json prints one object\n"
-		"a line and the sums last.\n\n"
-		"Examples:\n"
-		"  sallyport replay 019bf2\n"
-		"  sallyport replay --all -j 2\n"
-		"  sallyport replay --language python --since 2d --quiet\n"
-		"  sallyport replay --all --runner python=/usr/bin/pypy3\n"
-		"  API_KEY=... sallyport replay --secret API_KEY 019bf2\n"
-		"  sallyport replay 019bf2 --bless --reason \"the message names the file now\"\n"
-		"  sallyport replay --tool 'github.*' --live\n\n"
-		"Exit codes: 0 identical; 1 something differs or is flaky; 2 the command line is wrong; 3 the sandbox "
-		"or "
-		"the store\n"
-		"failed; 5 incomplete: interrupted, a shard is missing, or results could not be kept.\n",
+	.help = "The executions are given by id, by filters or with --all. "
+		"Verdict, exit code, signal, both streams and new files are compared; of runs that a limit ended, the verdict and the common beginning of the streams. "
+		"Output that differs is compared once more after normalising: without addresses, process ids, times and so on. "
+		"Calls of tools are answered from the record. "
+		"The record is not changed, except with --bless and --record.\n\n"
+		"Cancelled and interrupted runs cannot be replayed, nor can runs whose secrets --secret does not give: secrets are never stored. "
+		"--json prints one object a line and the sums last.",
+	.examples = "sallyport replay 019bf2\n"
+		"sallyport replay --all -j 2\n"
+		"sallyport replay --language python --since 2d --quiet\n"
+		"sallyport replay --all --runner python=/usr/bin/pypy3\n"
+		"API_KEY=... sallyport replay --secret API_KEY 019bf2\n"
+		"sallyport replay 019bf2 --bless --reason \"the message names the file now\"\n"
+		"sallyport replay --tool 'github.*' --live\n",
+	.exits = "0 all are identical or equal after normalising, or were blessed\n"
+		"1 something differs or is flaky\n"
+		"3 the sandbox or the record failed\n"
+		"5 incomplete: interrupted, a shard is missing, or results could not be stored\n",
 	.groups = replay_groups,
 	.size = sizeof(struct replay_options),
 	.max_args = SIZE_MAX,

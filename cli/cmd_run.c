@@ -2,11 +2,10 @@
  * cmd_run.c - `sallyport run`: one program in a jail, from the shell.
  *
  * Nothing is recorded and no gateway is needed: the configured jailer, or a private one that lives as long as this
- * command, does the work. The exit code is the program's own as far as the shell's conventions allow (sallyport(1));
- * a program that needs the truth reads
- * --json or --meta. Everything that can be wrong with the command line is found before the jailer is started; an error
- * after the options were understood ends with 125, as with timeout(1) and env(1), so that it can be told from the
- * program's own 1 or 2.
+ * command, does the work. The exit code is the program's own as far as the shell's conventions allow
+ * (sallyport-run(1)); a program that needs the truth reads --json or --meta. Everything that can be wrong with the
+ * command line is found before the jailer is started; an error after the options were understood ends with 125, as
+ * with timeout(1) and env(1), so that it can be told from the program's own 1 or 2.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -39,7 +38,7 @@ static const struct cli_option run_options[] = {
 	 .type = CLI_STRING,
 	 .offset = FIELD(language),
 	 .value = "NAME",
-	 .help = "runner or alias; else by extension, else by the #! line"},
+	 .help = "use this runner, by name or alias [by FILE's extension, else by its #! line]"},
 #define OPTION_LIMIT(option, letter_, field, unit, least, most, help_)                                                 \
 	{.name = option,                                                                                               \
 	 .letter = letter_,                                                                                            \
@@ -50,47 +49,22 @@ static const struct cli_option run_options[] = {
 	 .value = VALUE_##unit,                                                                                        \
 	 .help = help_},
 #include "lib/base/limits.def"
-	{.name = "network",
-	 .type = CLI_FLAG,
-	 .offset = FIELD(network),
-	 .help = "with the network, as far as network.allow goes; also SHARE_NET=1"},
-	{.name = "servers",
-	 .type = CLI_STRING,
-	 .offset = FIELD(servers),
-	 .value = "NAME[,NAME]",
-	 .help = "MCP servers whose tools the program may call"},
-	{.name = "upstream",
-	 .type = CLI_STRING,
-	 .offset = FIELD(upstream),
-	 .value = "FILE",
-	 .help = "file that says what servers there are; default: upstream.file"},
-	{.name = "env",
-	 .letter = 'e',
-	 .type = CLI_STRINGS,
-	 .offset = FIELD(env),
-	 .value = "NAME=VALUE",
-	 .help = "environment variable; NAME alone passes ours on; repeatable"},
-	{.name = "file",
-	 .letter = 'f',
-	 .type = CLI_STRINGS,
-	 .offset = FIELD(files),
-	 .value = "PATH[:NAME]",
-	 .help = "put a file into /data; repeatable"},
-	{.name = "output-dir",
-	 .letter = 'o',
-	 .type = CLI_STRING,
-	 .offset = FIELD(output_dir),
-	 .value = "DIR",
-	 .help = "write the files that the program made or changed in /data there"},
-	{.name = "stdin",
-	 .type = CLI_FLAG,
-	 .offset = FIELD(forward_stdin),
-	 .help = "pass our standard input on to the program"},
-	{.name = "meta",
-	 .type = CLI_STRING,
-	 .offset = FIELD(meta),
-	 .value = "FILE",
-	 .help = "write the result with isolate's keys"},
+	{.name = "network", .type = CLI_FLAG, .offset = FIELD(network),
+	 .help = "allow the network, as far as network.allow goes; SHARE_NET=1 does the same [no network]"},
+	{.name = "servers", .type = CLI_STRING, .offset = FIELD(servers), .value = "NAME[,NAME]",
+	 .help = "let the program call the tools of these MCP servers [none]"},
+	{.name = "upstream", .type = CLI_STRING, .offset = FIELD(upstream), .value = "FILE",
+	 .help = "read the list of MCP servers from FILE [upstream.file]"},
+	{.name = "env", .letter = 'e', .type = CLI_STRINGS, .offset = FIELD(env), .value = "NAME=VALUE",
+	 .help = "set an environment variable; NAME alone copies the caller's value; repeatable"},
+	{.name = "file", .letter = 'f', .type = CLI_STRINGS, .offset = FIELD(files), .value = "PATH[:NAME]",
+	 .help = "copy a file into /data, under its own last name or as NAME; repeatable"},
+	{.name = "output-dir", .letter = 'o', .type = CLI_STRING, .offset = FIELD(output_dir), .value = "DIR",
+	 .help = "write the files that the program made or changed in /data to DIR"},
+	{.name = "stdin", .type = CLI_FLAG, .offset = FIELD(forward_stdin),
+	 .help = "pass standard input on to the program [/dev/null]"},
+	{.name = "meta", .type = CLI_STRING, .offset = FIELD(meta), .value = "FILE",
+	 .help = "write the result to FILE, with the keys of isolate(1)"},
 	{0},
 };
 static const struct cli_group run_groups[] = {{run_options, 0}, {0}};
@@ -176,8 +150,9 @@ static int output_dir_open(const char *path, int *ret, struct err *err)
 static int check_options(const struct run *run, struct err *err)
 {
 	if (run->servers && run->network)
-		return err_set(err, ERR_INVALID, "--servers: cannot be combined with --network: no policy of tools "
-						 "sees what goes out there");
+		return err_set(
+			err, ERR_INVALID,
+			"--servers: cannot be combined with --network, whose traffic no policy of tools sees");
 	if (run->upstream && !run->servers)
 		return err_set(err, ERR_INVALID, "--upstream: without --servers the program calls nothing");
 	if (run->forward_stdin && streq(run->common.args[0], "-"))
@@ -323,17 +298,20 @@ static int run_run(void *options, struct err *err)
 
 const struct cli_command cmd_run = {
 	.name = "run",
-	.summary = "Runs one program in a jail",
+	.summary = "Run a program in a jail",
 	.arguments = "FILE|-",
-	.help = "FILE is the program, - reads it from standard input; arguments after -- are its arguments. Files "
-		"that it\n"
-		"makes in /data are lost unless --output-dir says where they go. Nothing is recorded.\n\n"
-		"Examples:\n"
-		"  echo 'print(6 * 7)' | sallyport run -l python -\n"
-		"  sallyport run --timeout 2.5 --file data.csv --output-dir out plot.py -- --title Rain\n\n"
-		"Exit codes: the program's own; 128+N when signal N ended it; 124 out of time; 137 out of memory or "
-		"too much output;\n"
-		"125 refused, or the sandbox failed; 130 Ctrl-C; 2 wrong options. --meta and --json tell them apart.\n",
+	.help = "FILE is the program; - reads it from standard input. "
+		"Arguments after -- are passed to the program. "
+		"Its standard output and error are passed on as they arrive. "
+		"Files that it makes in /data are lost unless --output-dir names a folder for them. "
+		"Nothing is recorded.",
+	.examples = "echo 'print(6 * 7)' | sallyport run -l python -\n"
+		"sallyport run --timeout 2.5 --file data.csv --output-dir out plot.py -- --title Rain\n",
+	.exits = "N the program's own exit code, or that of its failed compile step\n"
+		"124 the wall or CPU time was used up\n"
+		"125 the run was refused, or the sandbox failed\n"
+		"137 the memory limit was reached, or there was too much output\n"
+		"128+N signal N ended the program; 130 after Ctrl-C\n",
 	.groups = run_groups,
 	.size = sizeof(struct run),
 	.min_args = 1,

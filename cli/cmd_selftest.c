@@ -24,14 +24,10 @@ struct selftest {
 };
 
 static const struct cli_option selftest_options[] = {
-	{.name = "live",
-	 .type = CLI_FLAG,
-	 .offset = offsetof(struct selftest, live),
-	 .help = "only in live sandboxes, as calls with a session have"},
-	{.name = "no-live",
-	 .type = CLI_FLAG,
-	 .offset = offsetof(struct selftest, no_live),
-	 .help = "only in fresh jails: half the time"},
+	{.name = "live", .type = CLI_FLAG, .offset = offsetof(struct selftest, live),
+	 .help = "run the probes only in live sandboxes"},
+	{.name = "no-live", .type = CLI_FLAG, .offset = offsetof(struct selftest, no_live),
+	 .help = "run the probes only in fresh jails, in half the time"},
 	{0},
 };
 static const struct cli_group selftest_groups[] = {{selftest_options, 0}, {0}};
@@ -262,26 +258,16 @@ static int selftest_run(void *options, struct err *err)
 
 const struct cli_command cmd_selftest = {
 	.name = "selftest",
-	.summary = "Tries every known way to break out of a jail",
-	.help = "Runs the escape probes of Sallyport's own tests on this machine, each in a fresh jail of the "
-		"configured jailer, and\n"
-		"prints what held. With names, only those that begin so (K: the kernel, R04: memory). The numbers are "
-		"those of\n"
-		"docs/probes.md. \"weaker\": not tried, because this account has no cgroup or a single id; "
-		"\"absent\": not tried,\n"
-		"because its runner is not installed.\n\n"
-		"Then once more, each in a live sandbox of its own, which is frozen when the run has ended and killed "
-		"when it is\n"
-		"closed; those that look for what others left have a live one next to them and one that has ended. "
-		"--no-live leaves\n"
-		"that out, and so does a jailer that keeps none; --live leaves the fresh jails out.\n\n"
-		"Example:\n"
-		"  sallyport selftest --json | jq '.probes[] | select(.result == \"BROKEN\")'\n\n"
-		"Exit codes: 0 all of them held; 1 a probe failed: report it, and run no untrusted code until it "
-		"is fixed; 2 "
-		"wrong usage;\n"
-		"others: no jail could be had.\n",
+	.summary = "Try every known way to break out of a jail",
 	.arguments = "[NAME…]",
+	.help = "Runs the escape probes of Sallyport's own tests on this machine, each in a fresh jail of the configured jailer, and prints `held` or `BROKEN` for each. "
+		"NAME selects the probes whose names begin so (K: the kernel, R04: memory); docs/probes.md lists them. "
+		"`weaker` means not tried, because this account has no cgroup or only one id; `absent` means not tried, because the runner is not installed.\n\n"
+		"Every probe is then repeated in a live sandbox; probes for leftovers also run next to a live sandbox and an ended one.\n\n"
+		"If a probe is broken, report it, and do not run untrusted code until it is fixed.",
+	.examples = "sallyport selftest --json | jq '.probes[] | select(.result == \"BROKEN\")'\n",
+	.exits = "0 every probe held\n"
+		"1 a probe is broken\n",
 	.max_args = SIZE_MAX,
 	.size = sizeof(struct selftest),
 	.groups = selftest_groups,

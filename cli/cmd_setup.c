@@ -14,16 +14,10 @@ struct setup {
 };
 
 static const struct cli_option setup_options[] = {
-	{.name = "host",
-	 .type = CLI_STRING,
-	 .offset = offsetof(struct setup, host),
-	 .value = "NAME",
-	 .help = "name or IP address that clients use; default: this machine's"},
-	{.name = "owner",
-	 .type = CLI_STRING,
-	 .offset = offsetof(struct setup, owner),
-	 .value = "NAME",
-	 .help = "owner of the first token; default: admin"},
+	{.name = "host", .type = CLI_STRING, .offset = offsetof(struct setup, host), .value = "NAME",
+	 .help = "set the name or IP address that clients use [this machine's]"},
+	{.name = "owner", .type = CLI_STRING, .offset = offsetof(struct setup, owner), .value = "NAME",
+	 .help = "set the owner of the first token [admin]"},
 	{0},
 };
 static const struct cli_group setup_groups[] = {{setup_options, 0}, {0}};
@@ -50,15 +44,14 @@ static int setup_run(void *arg, struct err *err)
 
 const struct cli_command cmd_setup = {
 	.name = "setup",
-	.summary = "Prepares an installed server for its first call",
+	.summary = "Prepare an installed server for its first call",
+	.help = "Writes the address to /etc/sallyport/site.env, makes a self-signed certificate if there is none, adds the site to nginx, restarts the gateway, makes a token, and prints address, token and a first call. "
+		"Existing files are kept, except for the address. "
+		"Needs root, and an installation from the Debian packages.",
+	.examples = "sallyport setup --host sallyport.example.org --owner alice\n",
+	.exits = "0 done\n"
+		"1 a step failed; the message names it\n",
 	.groups = setup_groups,
-	.help = "Writes the address to /etc/sallyport/site.env, makes a self-signed certificate where there is none, "
-		"adds the site to\n"
-		"nginx, restarts the gateway, makes a token, and prints address, token and a first call. Files that "
-		"exist are kept.\n\n"
-		"Example:\n"
-		"  sallyport setup --host sallyport.example.org --owner alice\n\n"
-		"Exit codes: 0; 1 when a step failed, which is named; 2 usage; others see sallyport(1).\n",
 	.size = sizeof(struct setup),
 	.run = setup_run,
 };

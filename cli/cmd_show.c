@@ -24,30 +24,18 @@ struct show {
 };
 
 static const struct cli_option show_options[] = {
-	{.name = "code",
-	 .type = CLI_FLAG,
-	 .offset = offsetof(struct show, code),
-	 .help = "only the program, as it was"},
-	{.name = "stdout",
-	 .type = CLI_FLAG,
-	 .offset = offsetof(struct show, out),
-	 .help = "only its standard output, byte by byte"},
-	{.name = "stderr", .type = CLI_FLAG, .offset = offsetof(struct show, error), .help = "only its standard error"},
-	{.name = "files",
-	 .type = CLI_FLAG,
-	 .offset = offsetof(struct show, files),
-	 .help = "only the files before and after"},
-	{.name = "conversation",
-	 .letter = 'c',
-	 .type = CLI_STRING,
-	 .offset = offsetof(struct show, conversation),
+	{.name = "code", .type = CLI_FLAG, .offset = offsetof(struct show, code), .help = "print only the program"},
+	{.name = "stdout", .type = CLI_FLAG, .offset = offsetof(struct show, out),
+	 .help = "print only its standard output, byte for byte"},
+	{.name = "stderr", .type = CLI_FLAG, .offset = offsetof(struct show, error),
+	 .help = "print only its standard error"},
+	{.name = "files", .type = CLI_FLAG, .offset = offsetof(struct show, files),
+	 .help = "print only the files before and after the run"},
+	{.name = "conversation", .letter = 'c', .type = CLI_STRING, .offset = offsetof(struct show, conversation),
 	 .value = "NAME",
-	 .help = "in the place of ID: its runs step by step, with what each changed of its files"},
-	{.name = "owner",
-	 .type = CLI_STRING,
-	 .offset = offsetof(struct show, owner),
-	 .value = "OWNER",
-	 .help = "whose conversation, where several have one of this name"},
+	 .help = "show the runs of this conversation step by step, with the changes of its files"},
+	{.name = "owner", .type = CLI_STRING, .offset = offsetof(struct show, owner), .value = "OWNER",
+	 .help = "name the conversation's owner, if several owners have one of this name"},
 	{0},
 };
 static const struct cli_group show_groups[] = {{show_options, 0}, {0}};
@@ -465,16 +453,16 @@ static int show_run(void *options, struct err *err)
 
 const struct cli_command cmd_show = {
 	.name = "show",
-	.summary = "Shows everything about one execution, or a conversation",
+	.summary = "Show everything about one execution, or about a conversation",
 	.arguments = "[ID]",
-	.help = "ID may be the beginning of an id, as long as only one has it. What goes to a terminal is made "
-		"printable; into a pipe or\n"
-		"file go the exact bytes.\n\n"
-		"Examples:\n"
-		"  sallyport show 019a5c3e-71f2-7\n"
-		"  sallyport show --stdout 019a5c3e-71f2-7 >out.bin\n"
-		"  sallyport show --conversation talk --owner ann\n\n"
-		"Exit codes: 0; 2 wrong usage; 3 no such execution; 5 several begin so; others see sallyport(1).\n",
+	.help = "ID may be the beginning of an id if no other id begins so. "
+		"Text on a terminal is made printable; pipes and files receive the exact bytes.",
+	.examples = "sallyport show 019a5c3e-71f2-7\n"
+		"sallyport show --stdout 019a5c3e-71f2-7 >out.bin\n"
+		"sallyport show --conversation talk --owner ann\n",
+	.exits = "0 done\n"
+		"3 no such execution\n"
+		"5 several ids begin so\n",
 	.groups = show_groups,
 	.size = sizeof(struct show),
 	.max_args = 1,

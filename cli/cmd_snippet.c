@@ -16,64 +16,46 @@ struct snippet {
 	int64_t version;
 };
 static const struct cli_option snippet_options[] = {
-	{.name = "owner",
-	 .type = CLI_STRING,
-	 .offset = offsetof(struct snippet, owner),
-	 .value = "OWNER",
-	 .help = "whose; list: default all, remove: default everybody's"},
-	{.name = "version",
-	 .type = CLI_INT,
-	 .offset = offsetof(struct snippet, version),
-	 .min = 1,
-	 .max = INT32_MAX,
+	{.name = "owner", .type = CLI_STRING, .offset = offsetof(struct snippet, owner), .value = "OWNER",
+	 .help = "take this owner's snippets [list: all; remove: the copy for all owners]"},
+	{.name = "version", .type = CLI_INT, .offset = offsetof(struct snippet, version), .min = 1, .max = INT32_MAX,
 	 .value = "N",
-	 .help = "promote: default the newest; remove: default all"},
+	 .help = "take this version [promote: the newest; remove: all]"},
 	{0},
 };
 static const struct cli_group snippet_groups[] = {{snippet_options, 0}, {0}};
 
-struct listing {
-	struct cli_table *table;
-	struct json_object *array;
-};
-
 static void list_one(void *arg, const struct store_snippet *snippet)
 {
-	struct listing *listing = arg;
-	struct json_object *object = json_object_new_object();
-	auto_free char *version = xasprintf("%lld", (long long)snippet->version);
+	struct json_object *row = json_object_new_object();
 
-	json_add_string(object, "name", snippet->name);
-	json_add_string(object, "owner", *snippet->owner ? snippet->owner : NULL);
-	json_add_int(object, "version", snippet->version);
-	json_add_string(object, "language", snippet->language);
-	json_add_string(object, "description", snippet->description);
-	json_object_array_add(listing->array, object);
-	cli_table_cell(listing->table, snippet->name, CLI_BOLD);
-	cli_table_cell(listing->table, *snippet->owner ? snippet->owner : "(everybody)", CLI_PLAIN);
-	cli_table_cell(listing->table, version, CLI_PLAIN);
-	cli_table_cell(listing->table, snippet->language, CLI_PLAIN);
-	cli_table_cell(listing->table, snippet->description, CLI_PLAIN);
+	json_add_string(row, "name", snippet->name);
+	json_add_string(row, "owner", *snippet->owner ? snippet->owner : NULL);
+	json_add_int(row, "version", snippet->version);
+	json_add_string(row, "language", snippet->language);
+	json_add_string(row, "description", snippet->description);
+	json_object_array_add(arg, row);
 }
 
 static int list(const struct snippet *options, struct store *store, struct err *err)
 {
-	static const struct cli_column columns[] = {{"NAME", false, 8, 0},
-						    {"OWNER", false, 8, 0},
-						    {"VERSION", true, 7, 0},
-						    {"LANGUAGE", false, 8, 0},
-						    {"DESCRIPTION", false, 11, 60}};
-	auto_table struct cli_table *table = cli_table_new(columns, ARRAY_SIZE(columns));
+	static const struct cli_field fields[] = {{"name", "NAME", CLI_AS_TEXT, CLI_BOLD, 0},
+						  {"owner", "OWNER", CLI_AS_TEXT, 0, 0},
+						  {"version", "VERSION", CLI_AS_COUNT, 0, 0},
+						  {"language", "LANGUAGE", CLI_AS_TEXT, 0, 0},
+						  {"description", "DESCRIPTION", CLI_AS_TEXT, 0, 60}};
 	auto_json struct json_object *array = json_object_new_array();
-	struct listing listing = {table, array};
-	int result = store_snippet_list(store, options->owner, list_one, &listing, err);
+	int result = store_snippet_list(store, options->owner, list_one, array, err);
 
 	if (result < 0)
 		return result;
+	for (size_t i = 0; !options->common.json && i < json_object_array_length(array); i++)
+		if (!json_get_string(json_object_array_get_idx(array, i), "owner"))
+			json_add_string(json_object_array_get_idx(array, i), "owner", "(all owners)");
 	if (options->common.json)
 		cli_print_json(stdout, array, true);
 	else
-		cli_table_print(table, stdout);
+		cli_print_rows(array, fields, ARRAY_SIZE(fields), false);
 	return CLI_OK;
 }
 
@@ -83,18 +65,18 @@ static int promote(const struct snippet *options, struct store *store, const cha
 	int64_t version = 0;
 
 	if (!options->owner)
-		return err_set(err, ERR_INVALID, "promote: name the owner whose snippet it is, with --owner");
+		return err_set(err, ERR_INVALID, "promote: name the snippet's owner with --owner");
 	int result = store_snippet_find(store, options->owner, name, options->version, &snippet, err);
 
 	if (result == 0 && !*snippet.owner)
-		return err_set(err, ERR_NOT_FOUND, "%s has no snippet \"%s\" of its own", options->owner, name);
+		return err_set(err, ERR_NOT_FOUND, "%s has no snippet \"%s\"", options->owner, name);
 	snippet.owner[0] = '\0';
 	if (result == 0)
 		result = store_snippet_save(store, &snippet, &version, err);
 	if (result < 0)
 		return result;
 	if (!options->common.json)
-		printf("%s: everybody's, version %lld\n", name, (long long)version);
+		printf("%s: version %lld for all owners\n", name, (long long)version);
 	return CLI_OK;
 }
 
@@ -125,13 +107,14 @@ static int snippet_run(void *arg, struct err *err)
 
 const struct cli_command cmd_snippet = {
 	.name = "snippet",
-	.summary = "Programs that models keep by name: lists, promotes and removes them",
+	.summary = "List, promote and remove programs that models keep by name",
 	.arguments = "list | promote NAME --owner OWNER | remove NAME",
-	.help = "list shows the newest version of each. promote copies a version of an owner's to everybody: every\n"
-		"owner finds it in list_snippets, and runs it unless a snippet of their own has its name.\n"
-		"remove takes everybody's away, or with --owner an owner's.\n\n"
-		"Example:\n  sallyport snippet promote summarize --owner alice\n\n"
-		"Exit codes: 0; 2 wrong usage; 3 there is no such snippet; others see sallyport(1).\n",
+	.help = "list shows the newest version of each snippet. "
+		"promote copies a snippet of one owner for all owners: they find it with list_snippets, and it runs unless they have a snippet of the same name. "
+		"remove removes the copy for all owners, or with --owner a snippet of that owner.",
+	.examples = "sallyport snippet promote summarize --owner alice\n",
+	.exits = "0 done\n"
+		"3 no such snippet\n",
 	.groups = snippet_groups,
 	.size = sizeof(struct snippet),
 	.min_args = 1,

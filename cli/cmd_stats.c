@@ -5,6 +5,10 @@
  * kept in a sorted array: there are few of them next to the runs. Percentiles are exact, from the wall times of all
  * runs of a group. By hour and by day the order is that of time, groups without a run are there too, and a bar shows
  * each; elsewhere the largest comes first.
+ *
+ * Three words add up something else. `limit`: refusals, which are entries of the audit log (store_refused.h), each with
+ * a count. `disk`: the bytes that the record counts against retention.owner_mb. `slowest`: the slowest of the runs that
+ * the filters leave.
  */
 #include <stdio.h>
 #include <string.h>
@@ -12,7 +16,8 @@
 
 #include "cli.h"
 #include "lib/base/util.h"
-#include "stats_more.h"
+#include "lib/store/audit/store_refused.h"
+#include "lib/store/record/store_view.h"
 
 #define KEY_SIZE  96
 #define BAR_WIDTH 40
@@ -23,6 +28,7 @@
 struct group {
 	char key[KEY_SIZE];
 	int64_t runs, failed, cpu_us, memory_max, bytes, network;
+	int64_t first_us, last_us; /* of refusals, which are counted as runs */
 	int64_t *walls;
 	size_t n_walls;
 };
@@ -37,7 +43,8 @@ struct stats {
 struct adding {
 	const struct stats *stats;
 	struct group *groups; /* sorted by key */
-	size_t count;
+	size_t count, most;   /* groups; lines to show */
+	struct json_object *rows;
 };
 
 /* -------- keys ---------------------------------------------------------------------------------------- */
@@ -119,6 +126,11 @@ static struct group *group_of(struct adding *adding, const char *key)
 	return &adding->groups[place];
 }
 
+static int64_t cpu_of(const struct store_execution *e)
+{
+	return e->run.cpu_user_us + e->run.cpu_system_us + e->compile.cpu_user_us + e->compile.cpu_system_us;
+}
+
 static void add(struct group *group, const struct store_execution *e)
 {
 	group->runs++;
@@ -126,7 +138,7 @@ static void add(struct group *group, const struct store_execution *e)
 	if (e->state == STORE_RUNNING)
 		return;
 	group->failed += !streq(e->verdict, "OK");
-	group->cpu_us += e->run.cpu_user_us + e->run.cpu_system_us + e->compile.cpu_user_us + e->compile.cpu_system_us;
+	group->cpu_us += cpu_of(e);
 	group->memory_max = MAX(group->memory_max, e->run.memory_peak_bytes);
 	group->bytes +=
 		(int64_t)(e->code.length + e->stdin_text.length + e->stdout_text.length + e->stderr_text.length);
@@ -227,93 +239,213 @@ static int64_t percentile(const struct group *group, size_t percent)
 	return group->n_walls == 0 ? 0 : group->walls[(group->n_walls - 1) * percent / 100];
 }
 
-static void print_json(const struct adding *adding, size_t shown)
+static void add_group_row(const struct adding *adding, const struct group *group)
 {
-	for (size_t i = 0; i < shown; i++) {
-		const struct group *group = &adding->groups[i];
-		auto_json struct json_object *object = json_object_new_object();
+	struct json_object *row = json_object_new_object();
 
-		json_add_bytes(object, adding->stats->by, group->key, strlen(group->key));
-		json_add_int(object, "runs", group->runs);
-		json_add_int(object, "failed", group->failed);
-		json_add_int(object, "network", group->network);
-		json_add_int(object, "cpu", group->cpu_us);
-		json_add_int(object, "wall_p50", percentile(group, 50));
-		json_add_int(object, "wall_p95", percentile(group, 95));
-		json_add_int(object, "wall_max", percentile(group, 100));
-		json_add_int(object, "memory_max", group->memory_max);
-		json_add_int(object, "bytes", group->bytes);
-		cli_print_json(stdout, object, false);
-	}
+	json_add_bytes(row, adding->stats->by, group->key, strlen(group->key));
+	json_add_int(row, "runs", group->runs);
+	json_add_int(row, "failed", group->failed);
+	json_add_int(row, "network", group->network);
+	json_add_int(row, "cpu", group->cpu_us);
+	json_add_int(row, "wall_p50", percentile(group, 50));
+	json_add_int(row, "wall_p95", percentile(group, 95));
+	json_add_int(row, "wall_max", percentile(group, 100));
+	json_add_int(row, "memory_max", group->memory_max);
+	json_add_int(row, "bytes", group->bytes);
+	json_object_array_add(adding->rows, row);
 }
 
-static void bar(int64_t part, int64_t most, char *ret, size_t size)
+/* A column of the table alone. */
+static void add_bar(struct json_object *row, int64_t part, int64_t most)
 {
-	const int64_t width = most > 0 ? (part * BAR_WIDTH + most - 1) / most : 0;
+	char bar[4 * BAR_WIDTH];
 	size_t length = 0;
 
-	ret[0] = '\0';
-	for (int64_t i = 0; i < width && length + 4 < size; i++)
-		length += (size_t)snprintf(ret + length, size - length, "\u2588");
+	for (int64_t i = 0; i < (part * BAR_WIDTH + most - 1) / most; i++)
+		length += (size_t)snprintf(bar + length, sizeof(bar) - length, "\u2588");
+	json_add_string(row, "bar", length > 0 ? bar : " ");
 }
 
-static void print_table(const struct adding *adding, size_t shown)
-{
-	static const struct cli_column columns[] = {
-		{"", false, 0, 50},     {"RUNS", true, 0, 0},   {"FAILED", true, 0, 0},
-		{"CPU", true, 0, 0},    {"MEDIAN", true, 0, 0}, {"P95", true, 0, 0},
-		{"MEMORY", true, 0, 0}, {"BYTES", true, 0, 0},  {"", false, 0, 0}};
-	auto_table struct cli_table *table = cli_table_new(columns, ARRAY_SIZE(columns) - !by_time(adding->stats));
-	char text[CLI_TEXT_SIZE], line[4 * BAR_WIDTH];
-	int64_t most = 0;
-
-	for (size_t i = 0; i < shown; i++)
-		most = MAX(most, adding->groups[i].runs);
-	for (size_t i = 0; i < shown; i++) {
-		const struct group *group = &adding->groups[i];
-
-		cli_table_cell(table, group->key[0] != '\0' ? group->key : "-", CLI_BOLD);
-		snprintf(text, sizeof(text), "%lld", (long long)group->runs);
-		cli_table_cell(table, text, CLI_PLAIN);
-		snprintf(text, sizeof(text), "%lld", (long long)group->failed);
-		cli_table_cell(table, text, group->failed > 0 ? CLI_RED : CLI_PLAIN);
-		cli_text_duration(group->cpu_us, text);
-		cli_table_cell(table, text, CLI_PLAIN);
-		cli_text_duration(percentile(group, 50), text);
-		cli_table_cell(table, text, CLI_PLAIN);
-		cli_text_duration(percentile(group, 95), text);
-		cli_table_cell(table, text, CLI_PLAIN);
-		cli_text_bytes(group->memory_max, text);
-		cli_table_cell(table, text, CLI_PLAIN);
-		cli_text_bytes(group->bytes, text);
-		cli_table_cell(table, text, CLI_PLAIN);
-		if (!by_time(adding->stats))
-			continue;
-		bar(group->runs, most, line, sizeof(line));
-		cli_table_cell(table, line, CLI_BLUE);
-	}
-	cli_table_print(table, stdout);
-	if (shown < adding->count)
-		printf("%zu more: see --limit\n", adding->count - shown);
-}
-
-static void show(struct adding *adding)
+static int sum_up(struct adding *adding, struct store *store, struct err *err)
 {
 	const struct stats *stats = adding->stats;
+	const struct cli_field fields[] = {
+		{stats->by, "", CLI_AS_TEXT, CLI_BOLD, 50},       {"runs", "RUNS", CLI_AS_COUNT, 0, 0},
+		{"failed", "FAILED", CLI_AS_COUNT, CLI_RED, 0},   {"cpu", "CPU", CLI_AS_DURATION, 0, 0},
+		{"wall_p50", "MEDIAN", CLI_AS_DURATION, 0, 0},    {"wall_p95", "P95", CLI_AS_DURATION, 0, 0},
+		{"memory_max", "MEMORY", CLI_AS_BYTES, 0, 0},     {"bytes", "BYTES", CLI_AS_BYTES, 0, 0},
+		{"bar", "", CLI_AS_TEXT, CLI_BLUE, 0},
+	};
+	struct store_filter filter;
+	int64_t most_runs = 1;
 
+	cli_filter_to_store(&stats->filter, &filter);
+	filter.running_too = true;
+	int result = store_execution_list(store, &filter, add_run, adding, err);
+
+	if (result < 0)
+		return result;
 	fill_gaps(adding);
 	for (size_t i = 0; i < adding->count; i++)
 		if (adding->groups[i].n_walls > 0)
 			qsort(adding->groups[i].walls, adding->groups[i].n_walls, sizeof(int64_t), by_number);
 	if (!by_time(stats) && adding->count > 0)
 		qsort(adding->groups, adding->count, sizeof(*adding->groups), by_runs);
-	const size_t most = stats->limit > 0 ? (size_t)stats->limit : by_time(stats) ? SIZE_MAX : SHOWN;
-	const size_t shown = MIN(adding->count, most);
+	for (size_t i = 0; i < MIN(adding->count, adding->most); i++) {
+		add_group_row(adding, &adding->groups[i]);
+		most_runs = MAX(most_runs, adding->groups[i].runs);
+	}
+	for (size_t i = 0; by_time(stats) && !stats->common.json && i < json_object_array_length(adding->rows); i++)
+		add_bar(json_object_array_get_idx(adding->rows, i), adding->groups[i].runs, most_runs);
+	cli_print_rows(adding->rows, fields, ARRAY_SIZE(fields) - !by_time(stats), stats->common.json);
+	if (!stats->common.json && adding->most < adding->count)
+		printf("%zu more: see --limit\n", adding->count - adding->most);
+	return 0;
+}
 
-	if (stats->common.json)
-		print_json(adding, shown);
-	else
-		print_table(adding, shown);
+/* -------- limits that refused something, the disk of owners, the slowest runs -------------------------- */
+
+static void add_refusal(void *arg, const struct store_refusal *refusal)
+{
+	struct adding *adding = arg;
+	/* "limit:rate" is called by its word, "auth:unknown" as it is: not a limit, but a door that was shut */
+	const char *word = str_starts(refusal->object, "limit:") ? refusal->object + strlen("limit:") : refusal->object;
+	char key[KEY_SIZE];
+
+	if (!cli_filter_owner(&adding->stats->filter, refusal->owner))
+		return;
+	snprintf(key, sizeof(key), "%.40s %s", word, refusal->owner);
+	struct group *group = group_of(adding, key);
+
+	group->first_us = group->runs > 0 ? MIN(group->first_us, refusal->at_us) : refusal->at_us;
+	group->last_us = MAX(group->last_us, refusal->at_us);
+	group->runs += refusal->count;
+}
+
+static int show_limits(struct adding *adding, struct store *store, struct err *err)
+{
+	static const struct cli_field fields[] = {
+		{"limit", "LIMIT", CLI_AS_TEXT, CLI_BOLD, 0},   {"owner", "OWNER", CLI_AS_TEXT, 0, 0},
+		{"refused", "REFUSED", CLI_AS_COUNT, 0, 0},     {"first_us", "FIRST", CLI_AS_TIME, 0, 0},
+		{"last_us", "LAST", CLI_AS_TIME, 0, 0},
+	};
+	const struct cli_filter *filter = &adding->stats->filter;
+	int result = store_refused_list(store, filter->since_us, filter->until_us, add_refusal, adding, err);
+
+	if (result == 0 && adding->count > 0)
+		qsort(adding->groups, adding->count, sizeof(*adding->groups), by_runs);
+	for (size_t i = 0; i < MIN(adding->count, adding->most); i++) {
+		struct group *group = &adding->groups[i];
+		struct json_object *row = json_object_new_object();
+		char *owner = group->key + strcspn(group->key, " ");
+
+		*owner = '\0';
+		json_add_string(row, "limit", group->key);
+		json_add_string(row, "owner", owner + 1);
+		json_add_int(row, "refused", group->runs);
+		json_add_int(row, "first_us", group->first_us);
+		json_add_int(row, "last_us", group->last_us);
+		json_object_array_add(adding->rows, row);
+	}
+	if (result == 0)
+		cli_print_rows(adding->rows, fields, ARRAY_SIZE(fields), adding->stats->common.json);
+	return result;
+}
+
+static void add_owner(void *arg, const struct store_view_owner *owner)
+{
+	struct adding *adding = arg;
+
+	if (!cli_filter_owner(&adding->stats->filter, owner->owner) ||
+	    json_object_array_length(adding->rows) == adding->most)
+		return;
+	struct json_object *row = json_object_new_object();
+
+	json_add_string(row, "owner", owner->owner);
+	json_add_int(row, "bytes", owner->bytes);
+	json_add_int(row, "conversations", owner->conversations);
+	json_add_int(row, "tokens", owner->tokens);
+	json_object_array_add(adding->rows, row);
+}
+
+static int show_disk(struct adding *adding, struct store *store, int64_t cap, struct err *err)
+{
+	static const struct cli_field fields[] = {
+		{"owner", "OWNER", CLI_AS_TEXT, CLI_BOLD, 0},   {"bytes", "DISK", CLI_AS_BYTES, 0, 0},
+		{"share", "OF ITS CAP", CLI_AS_TEXT, 0, 0},     {"conversations", "CONVERSATIONS", CLI_AS_COUNT, 0, 0},
+	};
+	const bool json = adding->stats->common.json;
+	int result = store_view_owners(store, 0, add_owner, adding, err);
+
+	for (size_t i = 0; cap > 0 && i < json_object_array_length(adding->rows); i++) {
+		struct json_object *row = json_object_array_get_idx(adding->rows, i);
+		const int64_t bytes = json_object_get_int64(json_get(row, "bytes", json_type_int));
+		auto_free char *share = xasprintf("%lld %%", (long long)(bytes * 100 / cap));
+
+		json_add_int(row, "cap", cap);
+		if (!json)
+			json_add_string(row, "share", share);
+	}
+	if (result == 0)
+		cli_print_rows(adding->rows, fields, ARRAY_SIZE(fields), json);
+	return result;
+}
+
+static int by_wall(const void *a, const void *b)
+{
+	struct json_object *x = *(struct json_object *const *)a, *y = *(struct json_object *const *)b;
+	const int64_t wall_x = json_object_get_int64(json_get(x, "wall", json_type_int));
+	const int64_t wall_y = json_object_get_int64(json_get(y, "wall", json_type_int));
+
+	return wall_x != wall_y ? (wall_x > wall_y ? -1 : 1)
+				: strcmp(json_get_string(x, "id"), json_get_string(y, "id"));
+}
+
+static void keep_slowest(struct adding *adding)
+{
+	const size_t count = json_object_array_length(adding->rows);
+
+	json_object_array_sort(adding->rows, by_wall);
+	if (count > adding->most)
+		json_object_array_del_idx(adding->rows, adding->most, count - adding->most);
+}
+
+static int add_slow(void *arg, const struct store_execution *e)
+{
+	struct adding *adding = arg;
+	struct json_object *row = json_object_new_object();
+
+	json_add_string(row, "id", e->id);
+	json_add_string(row, "owner", e->owner);
+	json_add_string(row, "language", e->language);
+	json_add_string(row, "verdict", e->verdict);
+	json_add_int(row, "wall", e->run.wall_us + e->compile.wall_us);
+	json_add_int(row, "cpu", cpu_of(e));
+	json_add_int(row, "created_us", e->created_us);
+	json_object_array_add(adding->rows, row);
+	if (json_object_array_length(adding->rows) > 2 * adding->most + 1000)
+		keep_slowest(adding);
+	return 0;
+}
+
+static int show_slowest(struct adding *adding, struct store *store, struct err *err)
+{
+	static const struct cli_field fields[] = {
+		{"id", "RUN", CLI_AS_TEXT, CLI_BOLD, 0},        {"created_us", "STARTED", CLI_AS_TIME, 0, 0},
+		{"owner", "OWNER", CLI_AS_TEXT, 0, 0},          {"language", "LANGUAGE", CLI_AS_TEXT, 0, 0},
+		{"verdict", "", CLI_AS_TEXT, 0, 0},             {"wall", "WALL", CLI_AS_DURATION, 0, 0},
+		{"cpu", "CPU", CLI_AS_DURATION, 0, 0},
+	};
+	struct store_filter filter;
+
+	cli_filter_to_store(&adding->stats->filter, &filter);
+	int result = store_execution_list(store, &filter, add_slow, adding, err);
+
+	keep_slowest(adding);
+	if (result == 0)
+		cli_print_rows(adding->rows, fields, ARRAY_SIZE(fields), adding->stats->common.json);
+	return result;
 }
 
 static int stats_run(void *options, struct err *err)
@@ -321,28 +453,23 @@ static int stats_run(void *options, struct err *err)
 	struct stats *stats = options;
 	auto_config struct config config = {0};
 	auto_store struct store *store = NULL;
-	struct adding adding = {.stats = stats};
-	struct store_filter filter;
+	auto_json struct json_object *rows = json_object_new_array();
+	struct adding adding = {.stats = stats, .rows = rows};
 	int result = cli_open_store(&stats->common, STORE_READ, &config, &store, err);
 
 	if (result < 0)
 		return result;
 	if (stats->by == NULL)
 		stats->by = "owner";
-	if (stats_more_has(stats->by)) {
-		const struct stats_more more = {.by = stats->by,
-						.filter = &stats->filter,
-						.most = stats->limit > 0 ? (size_t)stats->limit : SHOWN,
-						.json = stats->common.json,
-						.owner_bytes = config.retention.owner_mb << 20};
-
-		return stats_more_show(store, &more, err);
-	}
-	cli_filter_to_store(&stats->filter, &filter);
-	filter.running_too = true;
-	result = store_execution_list(store, &filter, add_run, &adding, err);
-	if (result == 0)
-		show(&adding);
+	adding.most = stats->limit > 0 ? (size_t)stats->limit : by_time(stats) ? SIZE_MAX : SHOWN;
+	if (streq(stats->by, "limit"))
+		result = show_limits(&adding, store, err);
+	else if (streq(stats->by, "disk"))
+		result = show_disk(&adding, store, config.retention.owner_mb << 20, err);
+	else if (streq(stats->by, "slowest"))
+		result = show_slowest(&adding, store, err);
+	else
+		result = sum_up(&adding, store, err);
 	for (size_t i = 0; i < adding.count; i++)
 		free(adding.groups[i].walls);
 	free(adding.groups);
@@ -350,22 +477,11 @@ static int stats_run(void *options, struct err *err)
 }
 
 static const struct cli_option stats_options[] = {
-	{.name = "by",
-	 .type = CLI_STRING,
-	 .offset = offsetof(struct stats, by),
-	 .value = "WHAT",
-	 .help = "one line for each owner (default), token, language, verdict, conversation, hour, day, failure's "
-		 "message, or system call or host that was denied; the slowest runs; each limit that refused somebody, "
-		 "and how often; the disk of each owner",
-	 .choices = bys},
-	{.name = "limit",
-	 .letter = 'n',
-	 .type = CLI_INT,
-	 .offset = offsetof(struct stats, limit),
-	 .min = 1,
-	 .max = 1000000,
-	 .value = "N",
-	 .help = "so many lines (20; by hour and day all)"},
+	{.name = "by", .type = CLI_STRING, .offset = offsetof(struct stats, by), .value = "WHAT", .choices = bys,
+	 .help = "group by WHAT [owner]"},
+	{.name = "limit", .letter = 'n', .type = CLI_INT, .offset = offsetof(struct stats, limit), .min = 1,
+	 .max = 1000000, .value = "N",
+	 .help = "print at most N lines [20; by hour and day: all]"},
 	{0},
 };
 static const struct cli_group stats_groups[] = {
@@ -373,18 +489,15 @@ static const struct cli_group stats_groups[] = {
 
 const struct cli_command cmd_stats = {
 	.name = "stats",
-	.summary = "Adds up what ran: by owner, hour, failure …",
-	.help = "Runs, failures (every verdict but OK), CPU time, median and 95th percentile of wall time, the "
-		"largest\n"
-		"memory, and bytes of code, input and output. --json prints one object a line, times in "
-		"microseconds.\n\n"
-		"Examples:\n"
-		"  sallyport stats --since yesterday\n"
-		"  sallyport stats --by hour --since 24h --language python\n"
-		"  sallyport stats --by message --since 1w\n"
-		"  sallyport stats --by limit --since today\n"
-		"  sallyport stats --by disk\n\n"
-		"Exit codes: 0, also when nothing ran; 2 wrong usage; others see sallyport(1).\n",
+	.summary = "Sum up executions by owner, hour, failure and so on",
+	.help = "Prints the number of runs and of failures (every verdict but OK), CPU time, the median and the 95th percentile of wall time, the largest memory, and the bytes of code, input and output. "
+		"--json prints one object a line; times are in microseconds.",
+	.examples = "sallyport stats --since yesterday\n"
+		"sallyport stats --by hour --since 24h --language python\n"
+		"sallyport stats --by message --since 1w\n"
+		"sallyport stats --by limit --since today\n"
+		"sallyport stats --by disk\n",
+	.exits = "0 done, also when nothing ran\n",
 	.groups = stats_groups,
 	.size = sizeof(struct stats),
 	.run = stats_run,

@@ -14,13 +14,14 @@
 struct stdio_options {
 	struct cli_common common;
 	const char *workspace;
+	struct bind_strings allow;
 };
 static const struct cli_option stdio_options[] = {
-	{.name = "workspace",
-	 .type = CLI_STRING,
-	 .offset = offsetof(struct stdio_options, workspace),
-	 .value = "DIR",
-	 .help = "programs see the files of this folder, and change them there"},
+	{.name = "workspace", .type = CLI_STRING, .offset = offsetof(struct stdio_options, workspace), .value = "DIR",
+	 .help = "let programs see and change the files of this folder"},
+	{.name = "workspace-allow", .type = CLI_STRINGS, .offset = offsetof(struct stdio_options, allow),
+	 .value = "PATTERN",
+	 .help = "let programs write names that are held otherwise (Makefile, .vscode/); repeatable"},
 	{0},
 };
 static const struct cli_group stdio_groups[] = {{stdio_options, 0}, {0}};
@@ -29,23 +30,24 @@ static int stdio_run(void *arg, struct err *err)
 {
 	const struct stdio_options *options = arg;
 	auto_free char *folder = config_program_dir(), *program = xasprintf("%s/sallyport-gateway", folder);
-	char name[] = "sallyport-gateway", stdio[] = "--stdio", config[] = "--config";
-	auto_free char *path = options->common.config ? xstrdup(options->common.config) : NULL;
-	char workspace[] = "--workspace";
-	auto_free char *work = options->workspace ? xstrdup(options->workspace) : NULL;
-	char *arguments[7] = {name, stdio};
-	size_t count = 2;
+	auto_free const char **arguments = xcalloc(7 + 2 * options->allow.count, sizeof(*arguments));
+	size_t count = 0;
 
-	if (path) {
-		arguments[count++] = config;
-		arguments[count++] = path;
+	arguments[count++] = "sallyport-gateway";
+	arguments[count++] = "--stdio";
+	if (options->common.config) {
+		arguments[count++] = "--config";
+		arguments[count++] = options->common.config;
 	}
-	if (work) {
-		arguments[count++] = workspace;
-		arguments[count++] = work;
+	if (options->workspace) {
+		arguments[count++] = "--workspace";
+		arguments[count++] = options->workspace;
 	}
-
-	execv(program, arguments);
+	for (size_t i = 0; i < options->allow.count; i++) {
+		arguments[count++] = "--workspace-allow";
+		arguments[count++] = options->allow.items[i];
+	}
+	execv(program, (char *const *)(const void *)arguments);
 	if (errno == ENOENT)
 		return err_set(err, ERR_UNAVAILABLE, "%s is missing: it must be in sallyport's folder", program);
 	return err_errno(err, "%s cannot be started", program);
@@ -53,20 +55,15 @@ static int stdio_run(void *arg, struct err *err)
 
 const struct cli_command cmd_stdio = {
 	.name = "stdio",
-	.summary = "Serves MCP over standard input and output, for desktop clients",
-	.help = "One JSON-RPC message a line. The account that starts it is its one owner, \"local\"; no token is "
-		"needed. Without a\n"
-		"configuration the record is in $XDG_DATA_HOME/sallyport (~/.local/share/sallyport), and the jailer is "
-		"a private one.\n\n"
-		"With --workspace the files of that folder are those of its one conversation: they are read before "
-		"each call, and\n"
-		"what a program changes is changed there. .git and what .sallyportignore names are left alone. What "
-		"others write\n"
-		"there meanwhile stays; the program's version is then put next to it as NAME.sallyport.\n\n"
-		"Example, in a client's configuration:\n"
-		"  {\"mcpServers\": {\"sallyport\": {\"command\": \"sallyport\", \"args\": [\"stdio\", "
-		"\"--workspace\", \"/home/me/project\"]}}}\n\n"
-		"Exit codes: 0 when standard input ended or a signal came; others see sallyport(1).\n",
+	.summary = "Serve MCP over standard input and output, for desktop clients",
+	.help = "Reads and writes one JSON-RPC message a line. "
+		"The account that starts it is the only owner, `local`, and needs no token. "
+		"Without a configuration the record is in $XDG_DATA_HOME/sallyport (~/.local/share/sallyport), and the jailer is a private one.\n\n"
+		"With --workspace the files of that folder are those of the only conversation: they are read before each call, and changes by programs are written back. "
+		".git and the names in .sallyportignore are neither read nor written. "
+		"A change is put next to the file, as NAME.sallyport, if others changed the file meanwhile, or if programs of this machine run or obey the file: .vscode/, .envrc, .github/workflows/, AGENTS.md, a new Makefile, and so on.",
+	.examples = "{\"mcpServers\": {\"sallyport\": {\"command\": \"sallyport\", \"args\": [\"stdio\", \"--workspace\", \"/home/me/project\"]}}}\n",
+	.exits = "0 standard input ended, or a signal came\n",
 	.groups = stdio_groups,
 	.size = sizeof(struct stdio_options),
 	.run = stdio_run,

@@ -22,38 +22,18 @@ struct token {
 };
 
 static const struct cli_option token_options[] = {
-	{.name = "owner",
-	 .type = CLI_STRING,
-	 .offset = offsetof(struct token, owner),
-	 .value = "OWNER",
-	 .help = "add: whose it is: letters a-z, digits and -; tokens of one owner share its conversations"},
-	{.name = "name",
-	 .type = CLI_STRING,
-	 .offset = offsetof(struct token, name),
-	 .value = "NAME",
-	 .help = "add: what you call it"},
-	{.name = "scope",
-	 .type = CLI_STRING,
-	 .offset = offsetof(struct token, scope),
-	 .value = "SCOPES",
-	 .help = "add: what it may do: run (programs), files (upload, read), network (of programs), admin (all); "
-		 "default run,files"},
-	{.name = "expires",
-	 .type = CLI_STRING,
-	 .offset = offsetof(struct token, expires),
-	 .value = "TIME",
-	 .help = "add: when it ends: 12h, 90d or 4w from now, or a time such as 2027-03-01; default never"},
-	{.name = "results",
-	 .type = CLI_STRING,
-	 .offset = offsetof(struct token, results),
-	 .value = "FORM",
-	 .help = "add: where results carry their details: content, structured or both; default as tools.results"},
-	{.name = "servers",
-	 .type = CLI_STRING,
-	 .offset = offsetof(struct token, servers),
-	 .value = "LIST",
-	 .help = "add: upstream servers that its programs may use: 'github', 'files.read_*', 'ask:mail.send', "
-		 "'deny:files.write_*' with commas between, or '*'; default none"},
+	{.name = "owner", .type = CLI_STRING, .offset = offsetof(struct token, owner), .value = "OWNER",
+	 .help = "add: set the owner (letters a-z, digits and -); the tokens of one owner share conversations and files"},
+	{.name = "name", .type = CLI_STRING, .offset = offsetof(struct token, name), .value = "NAME",
+	 .help = "add: give the token a name, at most 63 bytes"},
+	{.name = "scope", .type = CLI_STRING, .offset = offsetof(struct token, scope), .value = "SCOPES",
+	 .help = "add: allow these, with commas between: run (run programs), files (upload files, read resources), network (programs with network), admin (everything) [run,files]"},
+	{.name = "expires", .type = CLI_STRING, .offset = offsetof(struct token, expires), .value = "TIME",
+	 .help = "add: let the token expire: 12h, 90d or 4w from now, or a time such as 2027-03-01 [never]"},
+	{.name = "results", .type = CLI_STRING, .offset = offsetof(struct token, results), .value = "FORM",
+	 .help = "add: put details of results here: content, structured or both [content]"},
+	{.name = "servers", .type = CLI_STRING, .offset = offsetof(struct token, servers), .value = "LIST",
+	 .help = "add: let its programs use these upstream servers, with commas between: 'github', 'files.read_*', 'ask:mail.send', 'deny:files.write_*', or '*' [none]"},
 	{0},
 };
 static const struct cli_group token_groups[] = {{token_options, 0}, {0}};
@@ -95,6 +75,16 @@ static int take_results(const char *results, struct store_token *token, struct e
 	return 0;
 }
 
+static int take_servers(const char *servers, struct store_token *token, struct err *err)
+{
+	if (upstream_policy_check(servers, err) < 0)
+		return err_wrap(err, "--servers");
+	if (strlen(servers) >= sizeof(token->servers))
+		return err_set(err, ERR_INVALID, "--servers: at most %zu bytes", sizeof(token->servers) - 1);
+	snprintf(token->servers, sizeof(token->servers), "%s", servers);
+	return 0;
+}
+
 /* 1 to 63 bytes of UTF-8 that a list can show: no control characters. */
 static int name_check(const char *name, struct err *err)
 {
@@ -110,34 +100,6 @@ static int name_check(const char *name, struct err *err)
 		return err_set(err, ERR_INVALID, "--name '%s': must be UTF-8 without control characters",
 			       printable.data);
 	return 0;
-}
-
-static int take_servers(const char *servers, struct store_token *token, struct err *err)
-{
-	if (upstream_policy_check(servers, err) < 0)
-		return err_wrap(err, "--servers");
-	if (strlen(servers) >= sizeof(token->servers))
-		return err_set(err, ERR_INVALID, "--servers: at most %zu bytes", sizeof(token->servers) - 1);
-	snprintf(token->servers, sizeof(token->servers), "%s", servers);
-	return 0;
-}
-
-/* The store, made if this is the first command that ever touched it. Root must not make it for another user. */
-static int open_or_make(const struct cli_common *common, struct config *config, struct store **ret, struct err *err)
-{
-	struct stat status;
-	int result = cli_open_store(common, STORE_WRITE, config, ret, err);
-
-	if (result != -ERR_NOT_FOUND)
-		return result;
-	result = config_load(common->config, config, err);
-	if (result < 0)
-		return result;
-	if (!stat(config->data_dir, &status) && status.st_uid != geteuid())
-		return err_set(err, ERR_DENIED,
-			       "%s belongs to user %u: make its first token as that user (sudo -u '#%u' …)",
-			       config->data_dir, status.st_uid, status.st_uid);
-	return store_open(config->data_dir, STORE_SERVE, ret, err);
 }
 
 static int take_options(const struct token *options, struct store_token *ret, struct err *err)
@@ -174,7 +136,18 @@ static int token_add(const struct token *options, struct err *err)
 	int result = take_options(options, &token, err);
 
 	if (result == 0)
-		result = open_or_make(&options->common, &config, &store, err);
+		result = cli_open_store(&options->common, STORE_WRITE, &config, &store, err);
+	if (result == -ERR_NOT_FOUND) { /* the first command that ever touches it */
+		struct stat status;
+
+		result = config_load(options->common.config, &config, err);
+		if (result == 0 && !stat(config.data_dir, &status) && status.st_uid != geteuid())
+			return err_set(err, ERR_DENIED,
+				       "%s belongs to user %u: make its first token as that user (sudo -u '#%u' …)",
+				       config.data_dir, status.st_uid, status.st_uid);
+		if (result == 0)
+			result = store_open(config.data_dir, STORE_SERVE, &store, err);
+	}
 	if (result == 0)
 		result = store_token_add_scoped(store, &token, text, err);
 	if (result < 0)
@@ -193,57 +166,39 @@ static int token_add(const struct token *options, struct err *err)
 }
 
 struct listing {
-	struct cli_table *table; /* NULL: JSON lines */
+	struct json_object *rows;
+	bool json;
 };
-
-static void time_cell(struct cli_table *table, int64_t us)
-{
-	char text[CLI_TEXT_SIZE] = "never";
-
-	if (us)
-		cli_text_time(us, text);
-	cli_table_cell(table, text, us ? CLI_PLAIN : CLI_DIM);
-}
-
-static const char *state_text(const struct store_token *token)
-{
-	if (token->revoked_us)
-		return "revoked";
-	return token->expires_us && token->expires_us <= clock_now_us() ? "expired" : "valid";
-}
 
 static int list_each(void *arg, const struct store_token *token)
 {
-	struct cli_table *table = ((struct listing *)arg)->table;
-	auto_json struct json_object *object = NULL;
-	char scopes[STORE_SCOPES_TEXT];
+	struct listing *listing = arg;
+	struct json_object *row = token_json(token);
+	const bool over = token->expires_us && token->expires_us <= clock_now_us();
 
-	if (!table) {
-		object = token_json(token);
-		cli_print_json(stdout, object, false);
+	json_object_array_add(listing->rows, row);
+	if (listing->json)
 		return 0;
-	}
-	cli_table_cell(table, token->id, token->revoked_us ? CLI_DIM : CLI_PLAIN);
-	cli_table_cell(table, token->owner, CLI_PLAIN);
-	store_scopes_print(token->scopes, scopes);
-	cli_table_cell(table, scopes, CLI_PLAIN);
-	time_cell(table, token->created_us);
-	time_cell(table, token->used_us);
-	time_cell(table, token->expires_us);
-	cli_table_cell(table, state_text(token), streq(state_text(token), "valid") ? CLI_GREEN : CLI_RED);
-	cli_table_cell(table, token->name, CLI_PLAIN);
+	/* the table shows local times, and the state */
+	json_add_int(row, "created", token->created_us);
+	json_add_int(row, "used", token->used_us);
+	json_add_int(row, "expires", token->expires_us);
+	json_add_string(row, "state", token->revoked_us ? "revoked" : over ? "expired" : "valid");
 	return 0;
 }
 
 static int token_list(const struct token *options, struct err *err)
 {
-	static const struct cli_column columns[] = {
-		{"ID", false, 36, 0},   {"OWNER", false, 5, 0},   {"SCOPES", false, 9, 0}, {"CREATED", false, 19, 0},
-		{"USED", false, 19, 0}, {"EXPIRES", false, 7, 0}, {"STATE", false, 7, 0},  {"NAME", false, 4, 0}};
+	static const struct cli_field fields[] = {
+		{"id", "ID", CLI_AS_TEXT, 0, 0},          {"owner", "OWNER", CLI_AS_TEXT, 0, 0},
+		{"scopes", "SCOPES", CLI_AS_TEXT, 0, 0},  {"created", "CREATED", CLI_AS_TIME, 0, 0},
+		{"used", "USED", CLI_AS_TIME, 0, 0},      {"expires", "EXPIRES", CLI_AS_TIME, 0, 0},
+		{"state", "STATE", CLI_AS_TEXT, 0, 0},    {"name", "NAME", CLI_AS_TEXT, 0, 0},
+	};
 	auto_config struct config config = {0};
 	auto_store struct store *store = NULL;
-	auto_table struct cli_table *table = options->common.json ? NULL : cli_table_new(columns, ARRAY_SIZE(columns));
-	struct listing listing = {table};
+	auto_json struct json_object *rows = json_object_new_array();
+	struct listing listing = {rows, options->common.json};
 	int result;
 
 	if (options->common.n_args > 1)
@@ -252,8 +207,8 @@ static int token_list(const struct token *options, struct err *err)
 	result = cli_open_store(&options->common, STORE_READ, &config, &store, err);
 	if (result == 0)
 		result = store_token_list(store, list_each, &listing, err);
-	if (result == 0 && table)
-		cli_table_print(table, stdout);
+	if (result == 0)
+		cli_print_rows(rows, fields, ARRAY_SIZE(fields), options->common.json);
 	return result;
 }
 
@@ -301,17 +256,19 @@ static int token_run(void *arg, struct err *err)
 
 const struct cli_command cmd_token = {
 	.name = "token",
-	.summary = "Adds, lists and revokes the tokens of clients",
-	.arguments = "add|list|revoke [ID]",
-	.help = "add prints the token once; only its hash is stored. revoke takes an id or its unique beginning and "
-		"takes effect immediately.\n\n"
-		"Examples:\n"
-		"  sallyport token add --owner alice --name laptop\n"
-		"  sallyport token add --owner alice --name uploads --scope files\n"
-		"  sallyport token add --owner bob --expires 90d\n"
-		"  sallyport token list\n"
-		"  sallyport token revoke 0193\n\n"
-		"Exit codes: 0; 2 wrong usage or owner; 3 no such token; others see sallyport(1).\n",
+	.summary = "Add, list and revoke the clients' tokens",
+	.arguments = "add --owner OWNER | list | revoke ID",
+	.help = "add prints the token once; only its hash is stored. "
+		"list shows tokens without their text. "
+		"revoke takes a token's id, or the beginning of it if no other id begins so; the token is refused from then on.",
+	.examples = "sallyport token add --owner alice --name laptop\n"
+		"sallyport token add --owner alice --name uploads --scope files\n"
+		"sallyport token add --owner bob --expires 90d\n"
+		"sallyport token list\n"
+		"sallyport token revoke 0193\n",
+	.exits = "0 done\n"
+		"2 the command line or the owner's name is wrong\n"
+		"3 no such token\n",
 	.groups = token_groups,
 	.size = sizeof(struct token),
 	.min_args = 1,

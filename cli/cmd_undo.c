@@ -12,10 +12,8 @@ struct undo {
 	bool after;
 };
 static const struct cli_option undo_options[] = {
-	{.name = "after",
-	 .type = CLI_FLAG,
-	 .offset = offsetof(struct undo, after),
-	 .help = "the files as the run left them; without it, as the run found them"},
+	{.name = "after", .type = CLI_FLAG, .offset = offsetof(struct undo, after),
+	 .help = "restore the files as they were after the run [before it]"},
 	{0},
 };
 static const struct cli_group undo_groups[] = {{undo_options, 0}, {0}};
@@ -47,15 +45,16 @@ static int undo_run(void *options, struct err *err)
 
 const struct cli_command cmd_undo = {
 	.name = "undo",
-	.summary = "Makes a conversation's files what they were before a run",
+	.summary = "Restore a conversation's files as they were before a run",
 	.arguments = "ID",
-	.help = "Files that the run made are removed, those that it changed or removed are put back, and so is what\n"
-		"later runs and uploads changed. What was put after the last run and seen by none is in no state and\n"
-		"goes. undo --after of the last run takes an undo back. ID may be the beginning of an id, as long as\n"
-		"only one run has it.\n\n"
-		"Example:\n"
-		"  sallyport undo 019a5c3e-71f2-7\n\n"
-		"Exit codes: 0; 2 wrong usage; 3 no such run, or its content was erased; others see sallyport(1).\n",
+	.help = "Later changes by runs and uploads are undone, too. "
+		"Files that were uploaded after the last run, and that no run has seen, are removed. "
+		"`undo --after` of the last run takes an undo back. "
+		"Refused while a program of the conversation is running. "
+		"ID may be the beginning of an id if no other id begins so.",
+	.examples = "sallyport undo 019a5c3e-71f2-7\n",
+	.exits = "0 done\n"
+		"3 no such run, or its content was erased\n",
 	.groups = undo_groups,
 	.size = sizeof(struct undo),
 	.min_args = 1,

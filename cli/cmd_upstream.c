@@ -13,7 +13,6 @@
 #include "lib/upstream/upstream.h"
 #include "lib/upstream/upstream_pin.h"
 
-#define OWNER        "local"
 #define RUN          "cli"
 #define LIST_SECONDS 60
 
@@ -23,14 +22,9 @@ struct upstream_options {
 };
 
 static const struct cli_option options_table[] = {
-	{.name = "timeout",
-	 .letter = 't',
-	 .type = CLI_SECONDS,
-	 .offset = offsetof(struct upstream_options, timeout_us),
-	 .min = 1000,
-	 .max = 300000000,
-	 .value = "SECONDS",
-	 .help = "call: time for the call; default: as the server's entry says"},
+	{.name = "timeout", .letter = 't', .type = CLI_SECONDS, .offset = offsetof(struct upstream_options, timeout_us),
+	 .min = 1000, .max = 300000000, .value = "SECONDS",
+	 .help = "call: wait so long for the result [as in the server's entry]"},
 	{0},
 };
 static const struct cli_group groups[] = {{options_table, 0}, {0}};
@@ -43,7 +37,7 @@ static void close_upstream(struct upstream **upstream)
 
 static struct upstream_key key_of(const struct upstream_server *server)
 {
-	return (struct upstream_key){server, OWNER, RUN};
+	return (struct upstream_key){server, STORE_OWNER_LOCAL, RUN};
 }
 
 static int read_list(struct upstream *upstream, const struct upstream_server *server, struct upstream_list **ret,
@@ -56,26 +50,13 @@ static int read_list(struct upstream *upstream, const struct upstream_server *se
 
 static void print_rows(const struct upstream_options *options, struct json_object *rows, const char *const *columns)
 {
-	const struct cli_column shape[] = {
-		{columns[0], false, 4, 40}, {columns[1], false, 4, 24}, {columns[2], false, 4, 0}};
-	auto_table struct cli_table *table = cli_table_new(shape, ARRAY_SIZE(shape));
-
-	if (options->common.json) {
+	const struct cli_field fields[] = {{columns[0], columns[0], CLI_AS_TEXT, CLI_BOLD, 40},
+					   {columns[1], columns[1], CLI_AS_TEXT, 0, 24},
+					   {columns[2], columns[2], CLI_AS_TEXT, 0, 0}};
+	if (options->common.json)
 		cli_print_json(stdout, rows, true);
-		return;
-	}
-	for (size_t i = 0; i < json_object_array_length(rows); i++)
-		for (size_t k = 0; k < ARRAY_SIZE(shape); k++) {
-			const char *text = json_get_string(json_object_array_get_idx(rows, i), columns[k]);
-
-			cli_table_cell(table, text != NULL ? text : "", k == 0 ? CLI_BOLD : CLI_PLAIN);
-		}
-	cli_table_print(table, stdout);
-}
-
-static const char *kind_of(const struct upstream_server *server)
-{
-	return server->url != NULL ? "http" : server->jail ? "jailed" : "outside of a jail";
+	else
+		cli_print_rows(rows, fields, ARRAY_SIZE(fields), false);
 }
 
 static int list_servers(const struct upstream_options *options, struct upstream *upstream)
@@ -87,9 +68,10 @@ static int list_servers(const struct upstream_options *options, struct upstream 
 	for (size_t i = 0; i < count; i++) {
 		struct json_object *row = json_object_new_object();
 		const char *about = servers[i].description != NULL ? servers[i].description : "";
+		const char *kind = servers[i].url != NULL ? "http" : servers[i].jail ? "jailed" : "outside of a jail";
 
 		json_add_string(row, "server", servers[i].name);
-		json_add_string(row, "kind", servers[i].problem != NULL ? "unavailable" : kind_of(&servers[i]));
+		json_add_string(row, "kind", servers[i].problem != NULL ? "unavailable" : kind);
 		json_add_string(row, "about", servers[i].problem != NULL ? servers[i].problem : about);
 		json_object_array_add(rows, row);
 	}
@@ -227,18 +209,6 @@ static int call_tool(const struct upstream_options *options, struct upstream *up
 	return result;
 }
 
-static int open_servers(const struct cli_common *common, struct config *config, struct upstream **ret, struct err *err)
-{
-	int result = config_load(common->config, config, err);
-
-	if (result < 0)
-		return result;
-	if (config->upstream.file[0] == '\0')
-		return err_set(err, ERR_UNAVAILABLE,
-			       "there are no upstream servers: name their file as upstream.file in the configuration");
-	return upstream_open(config, ret, err);
-}
-
 static const struct verb {
 	const char *name, *takes;
 	size_t least, most; /* arguments, the verb included */
@@ -270,7 +240,12 @@ static int upstream_run(void *arg, struct err *err)
 		return err_set(err, ERR_INVALID, "unknown verb '%s': see sallyport upstream --help", common->args[0]);
 	if (common->n_args < verb->least || common->n_args > verb->most)
 		return err_set(err, ERR_INVALID, "upstream %s takes %s", verb->name, verb->takes);
-	result = open_servers(common, &config, &upstream, err);
+	result = config_load(common->config, &config, err);
+	if (result == 0 && config.upstream.file[0] == '\0')
+		result = err_set(err, ERR_UNAVAILABLE,
+				 "there are no upstream servers: name their file as upstream.file in the configuration");
+	if (result == 0)
+		result = upstream_open(&config, &upstream, err);
 	if (result == 0 && verb->one != NULL)
 		result = upstream_find(upstream, common->args[1], &server, err);
 	if (result < 0)
@@ -280,15 +255,17 @@ static int upstream_run(void *arg, struct err *err)
 
 const struct cli_command cmd_upstream = {
 	.name = "upstream",
-	.summary = "Lists, checks and tries out the MCP servers whose tools programs call",
+	.summary = "List, check and call the MCP servers whose tools programs use",
 	.arguments = "list | check | tools SERVER | accept SERVER [TOOL] | call SERVER TOOL [ARGUMENTS]",
+	.help = "list shows the servers of upstream.file and the errors in their entries. "
+		"check connects to each and reads its list of tools. "
+		"tools shows the tools of one server and the rule that applies to each. "
+		"accept takes changed definitions of tools as the known ones. "
+		"call calls a tool, with a JSON object as arguments, and prints the server's result; nothing is recorded.",
+	.examples = "sallyport upstream call files read_text_file '{\"path\": \"/data/notes.txt\"}'\n",
+	.exits = "0 done\n"
+		"1 check: a server is not available; call: the tool failed\n",
 	.groups = groups,
-	.help = "list shows the servers of upstream.file and what is wrong with their entries; check connects to each; "
-		"tools shows\nthe tools of one and what its rules say of each; accept takes changed definitions "
-		"as the known ones;\ncall calls a tool, with a JSON object as arguments.\n\n"
-		"Example:\n  sallyport upstream call files read_text_file '{\"path\": \"/data/notes.txt\"}'\n\n"
-		"Exit codes: 0; 1 when a server is not available (check) or the tool failed (call); others see "
-		"sallyport(1).\n",
 	.size = sizeof(struct upstream_options),
 	.min_args = 1,
 	.max_args = 4,

@@ -25,35 +25,18 @@ struct verify {
 };
 
 static const struct cli_option verify_options[] = {
-	{.name = "signer",
-	 .type = CLI_STRING,
-	 .offset = offsetof(struct verify, signer),
-	 .value = "DIR",
-	 .help = "the signer's folder: its checkpoints, its public key, what it saw"},
-	{.name = "key",
-	 .type = CLI_STRINGS,
-	 .offset = offsetof(struct verify, keys),
-	 .value = "KEY",
-	 .help = "a public key (NAME+ID+base64) of the log, or of a witness"},
-	{.name = "anchor",
-	 .type = CLI_STRINGS,
-	 .offset = offsetof(struct verify, anchors),
-	 .value = "FILE",
-	 .help = "checkpoints that come from elsewhere"},
-	{.name = "metrics",
-	 .type = CLI_STRING,
-	 .offset = offsetof(struct verify, metrics),
-	 .value = "FILE",
-	 .help = "write figures for Prometheus there (node_exporter's textfile collector)"},
-	{.name = "blobs",
-	 .type = CLI_FLAG,
-	 .offset = offsetof(struct verify, blobs),
-	 .help = "read every content and compare its sum, too"},
-	{.name = "all",
-	 .letter = 'a',
-	 .type = CLI_FLAG,
-	 .offset = offsetof(struct verify, all),
-	 .help = "name every finding, not the first 20 of each kind"},
+	{.name = "signer", .type = CLI_STRING, .offset = offsetof(struct verify, signer), .value = "DIR",
+	 .help = "compare with the checkpoints in this folder of the signer, or a copy of it"},
+	{.name = "key", .type = CLI_STRINGS, .offset = offsetof(struct verify, keys), .value = "KEY",
+	 .help = "use this public key of the log or of a witness (NAME+ID+base64); repeatable"},
+	{.name = "anchor", .type = CLI_STRINGS, .offset = offsetof(struct verify, anchors), .value = "FILE",
+	 .help = "compare with checkpoints that were kept elsewhere; repeatable"},
+	{.name = "metrics", .type = CLI_STRING, .offset = offsetof(struct verify, metrics), .value = "FILE",
+	 .help = "write figures for Prometheus (node_exporter's textfile collector) to FILE"},
+	{.name = "blobs", .type = CLI_FLAG, .offset = offsetof(struct verify, blobs),
+	 .help = "read every content and compare its hash, too"},
+	{.name = "all", .letter = 'a', .type = CLI_FLAG, .offset = offsetof(struct verify, all),
+	 .help = "name every finding [the first 20 of each verdict]"},
 	{0},
 };
 static const struct cli_group verify_groups[] = {{verify_options, 0}, {0}};
@@ -67,13 +50,7 @@ struct view {
 
 static int progress(void *arg, const char *what, int64_t done, int64_t total)
 {
-	struct view *view = arg;
-
-	if (view->progress.label == NULL || !streq(view->progress.label, what)) {
-		cli_progress_hide(&view->progress);
-		cli_progress_start(&view->progress, what, total);
-	}
-	cli_progress_step(&view->progress, done);
+	cli_progress_show(&((struct view *)arg)->progress, what, done, total);
 	return 0;
 }
 
@@ -151,12 +128,11 @@ static void print_json(const struct audit_report *report, struct view *view)
 	cli_print_json(stdout, object, false);
 }
 
-/* The moment of the last success stays where this was none. */
 static int write_metrics(const char *path, bool holds, struct err *err)
 {
 	int result = metrics_read(path, err);
 
-	if (holds)
+	if (holds) /* else the time of the last success stays */
 		metrics_set(METRIC_VERIFIED, NULL, clock_now_us() / 1000000);
 	return result == 0 ? metrics_write(path, err) : result;
 }
@@ -224,17 +200,16 @@ static int verify_run(void *options, struct err *err)
 
 const struct cli_command cmd_verify = {
 	.name = "verify",
-	.summary = "Checks the record against its audit log and checkpoints",
+	.summary = "Check the record against its audit log and checkpoints",
 	.arguments = "[PATH]",
-	.help = "PATH is a data folder, a backup, a database or an export; without it, the configured data_dir. It is\n"
-		"only read.\n"
-		"Five verdicts: tree (entries and roots), signatures (of checkpoints), anchors (checkpoints from\n"
-		"elsewhere), coverage (rows and entries name each other), content (details, rows, files). A finding\n"
-		"names the first entry that does not fit.\n\n"
-		"Example:\n"
-		"  sallyport verify --signer /var/lib/sallyport-audit --blobs /backup/sallyport\n\n"
-		"Exit codes: 0 nothing is broken; 1 something is; 2 the command line is wrong; 11 the file is "
-		"damaged.\n",
+	.help = "PATH is a data folder, a backup, a database or a bundle; without it, the configured data_dir is checked. "
+		"Nothing is written, and no key of the gateway is needed. "
+		"There are five verdicts: tree, signatures, anchors, coverage and content. "
+		"A finding names the first entry that does not fit.",
+	.examples = "sallyport verify --signer /var/lib/sallyport-audit --blobs /backup/sallyport\n",
+	.exits = "0 nothing is broken\n"
+		"1 something is broken\n"
+		"11 the file is damaged\n",
 	.groups = verify_groups,
 	.size = sizeof(struct verify),
 	.max_args = 1,

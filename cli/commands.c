@@ -1,12 +1,16 @@
-/* commands.c - all subcommands, in the order of `sallyport help`; help and version are commands like the others. */
+/* commands.c - all subcommands in their groups; help and version are commands like the others. */
 #include "commands.h"
 
 #include <string.h>
 
 #include "lib/base/util.h"
 
-#define COMMAND(name) &cmd_##name,
+#define COMMAND(name, group) &cmd_##name,
 const struct cli_command *const cli_commands[] = {COMMANDS_EACH(COMMAND) NULL};
+#undef COMMAND
+
+#define COMMAND(name, group) group,
+static const char *const groups[] = {COMMANDS_EACH(COMMAND)}; /* of cli_commands */
 #undef COMMAND
 
 const struct cli_command *cli_command_find(const char *name)
@@ -21,11 +25,14 @@ const struct cli_command *cli_command_find(const char *name)
 void cli_usage_all(FILE *out)
 {
 	fputs("Usage: sallyport COMMAND [OPTION]… [ARGUMENT]…\n\n"
-	      "Runs untrusted code in a jail; shows and replays recorded runs.\n\nCommands:\n",
+	      "Run untrusted code in a jail; show, replay and grade recorded runs.\n\nCommands:\n",
 	      out);
-	for (size_t i = 0; cli_commands[i]; i++)
+	for (size_t i = 0; cli_commands[i]; i++) {
+		if (i == 0 || !streq(groups[i], groups[i - 1]))
+			fprintf(out, "\n%s\n", groups[i]);
 		fprintf(out, "  %-11s %s\n", cli_commands[i]->name, cli_commands[i]->summary);
-	fputs("\nsallyport COMMAND --help explains one of them; so does sallyport(1).\n", out);
+	}
+	fputs("\n`sallyport COMMAND --help` lists a command's options; sallyport-COMMAND(1) is its manual.\n", out);
 }
 
 struct help {
@@ -50,9 +57,11 @@ static int help_run(void *options, struct err *err)
 
 const struct cli_command cmd_help = {
 	.name = "help",
-	.summary = "Lists the commands, or explains one",
+	.summary = "List the commands, or explain one",
 	.arguments = "[COMMAND]",
-	.help = "Example:\n  sallyport help run\n\nExit codes: 0; 2 when there is no such command.\n",
+	.examples = "sallyport help run\n",
+	.exits = "0 done\n"
+		"2 no such command\n",
 	.size = sizeof(struct help),
 	.max_args = 1,
 	.run = help_run,
@@ -74,8 +83,8 @@ static int version_run(void *options, struct err *err)
 
 const struct cli_command cmd_version = {
 	.name = "version",
-	.summary = "Prints the version",
-	.help = "Example:\n  sallyport version --json\n\nExit codes: 0.\n",
+	.summary = "Print the version",
+	.examples = "sallyport version --json\n",
 	.size = sizeof(struct help),
 	.run = version_run,
 };

@@ -17,64 +17,32 @@ static const char *const verdicts[] = {"OK", "RE", "SG", "TO", "ML", "OL", "CE",
 
 #define FIELD(member) offsetof(struct cli_filter, member)
 const struct cli_option cli_filter_options[] = {
-	{.name = "verdict",
-	 .type = CLI_STRINGS,
-	 .offset = FIELD(verdicts),
-	 .value = "V",
-	 .help = "only this verdict; may be given more than once",
-	 .choices = verdicts},
-	{.name = "language",
-	 .letter = 'l',
-	 .type = CLI_STRING,
-	 .offset = FIELD(language),
-	 .value = "NAME",
-	 .help = "only this language"},
-	{.name = "owner",
-	 .type = CLI_STRINGS,
-	 .offset = FIELD(owners),
-	 .value = "OWNER",
-	 .help = "only this owner's; may be given more than once"},
-	{.name = "token",
-	 .type = CLI_STRING,
-	 .offset = FIELD(token),
-	 .value = "ID",
-	 .help = "only what the token with this id ran"},
-	{.name = "conversation",
-	 .letter = 'c',
-	 .type = CLI_STRING,
-	 .offset = FIELD(conversation),
-	 .value = "NAME",
-	 .help = "only this conversation"},
-	{.name = "task",
-	 .type = CLI_STRING,
-	 .offset = FIELD(task),
-	 .value = "ID",
-	 .help = "only the run of this task (or: id begins so)"},
-	{.name = "tool",
-	 .type = CLI_STRING,
-	 .offset = FIELD(tool),
-	 .value = "PATTERN",
-	 .help = "only runs that called such a tool: github, 'github.list_*'"},
-	{.name = "since",
-	 .type = CLI_TIME,
-	 .offset = FIELD(since_us),
-	 .value = "TIME",
-	 .help = "from then on: 15m, 2h, 3d (ago), yesterday, 2026-11-21, 2026-11-21T08:11"},
-	{.name = "until", .type = CLI_TIME, .offset = FIELD(until_us), .value = "TIME", .help = "up to then"},
-	{.name = "text",
-	 .type = CLI_STRING,
-	 .offset = FIELD(text),
-	 .value = "TEXT",
-	 .help = "only where the code (log: or the output) contains TEXT"},
+	{.name = "verdict", .type = CLI_STRINGS, .offset = FIELD(verdicts), .value = "V", .choices = verdicts,
+	 .help = "select runs with this verdict; repeatable"},
+	{.name = "language", .letter = 'l', .type = CLI_STRING, .offset = FIELD(language), .value = "NAME",
+	 .help = "select runs in this language"},
+	{.name = "owner", .type = CLI_STRINGS, .offset = FIELD(owners), .value = "OWNER",
+	 .help = "select runs of this owner; repeatable"},
+	{.name = "token", .type = CLI_STRING, .offset = FIELD(token), .value = "ID",
+	 .help = "select runs that the token with this id started"},
+	{.name = "conversation", .letter = 'c', .type = CLI_STRING, .offset = FIELD(conversation), .value = "NAME",
+	 .help = "select runs of this conversation"},
+	{.name = "task", .type = CLI_STRING, .offset = FIELD(task), .value = "ID",
+	 .help = "select the run of this task, by its id or the beginning of it"},
+	{.name = "tool", .type = CLI_STRING, .offset = FIELD(tool), .value = "PATTERN",
+	 .help = "select runs that called a tool whose name matches: github, 'github.list_*'"},
+	{.name = "since", .type = CLI_TIME, .offset = FIELD(since_us), .value = "TIME",
+	 .help = "select runs from then on: 15m, 2h or 3d (ago), yesterday, 2026-11-21, 2026-11-21T08:11"},
+	{.name = "until", .type = CLI_TIME, .offset = FIELD(until_us), .value = "TIME",
+	 .help = "select runs up to then"},
+	{.name = "text", .type = CLI_STRING, .offset = FIELD(text), .value = "TEXT",
+	 .help = "select runs whose code (log: or output) contains TEXT"},
 	{0},
 };
 
 const struct cli_option cli_tag_options[] = {
-	{.name = "tag",
-	 .type = CLI_STRING,
-	 .offset = FIELD(tag),
-	 .value = "TAG",
-	 .help = "only runs that have this tag (sallyport tag)"},
+	{.name = "tag", .type = CLI_STRING, .offset = FIELD(tag), .value = "TAG",
+	 .help = "select runs with this tag (sallyport tag)"},
 	{0},
 };
 
@@ -131,12 +99,11 @@ int cli_select(struct store *store, const struct cli_selection *selection,
 	if (common->n_args > 0 && (selection->all || filtered))
 		return err_set(err, ERR_INVALID, "give either ids, or --all and filters");
 	for (size_t i = 0; result == 0 && i < common->n_args; i++) {
-		struct store_execution execution = {0};
+		auto_execution struct store_execution execution = {0};
 
 		result = store_execution_find(store, common->args[i], &execution, err);
 		if (result == 0)
 			result = each(arg, &execution);
-		store_execution_clear(&execution);
 	}
 	if (common->n_args > 0)
 		return result;
@@ -154,36 +121,37 @@ void cli_jailer_pointer(struct jail_client **client)
 	jail_client_free(*client);
 }
 
-/* Who opens the record for writing marks the runs of processes that were killed; who reads it would be told that they
- * run. Where we may not write they are shown as they are. */
-static void mark_interrupted(struct store *store, const char *data_dir)
+int cli_load_config(const struct cli_common *common, struct config *ret, struct err *err)
 {
-	struct store *writer = NULL;
+	int result = config_load(common->config, ret, err);
 
-	if (store_left_running(store) && store_open(data_dir, STORE_WRITE, &writer, NULL) == 0)
-		store_close(writer);
+	if (result == 0 && !*ret->data_dir) {
+		config_clear(ret);
+		result = err_set(err, ERR_INVALID,
+				 "there is no data_dir: name a configuration with --config or SALLYPORT_CONFIG");
+	}
+	return result;
 }
 
 int cli_open_store(const struct cli_common *common, enum store_mode mode, struct config *ret_config, struct store **ret,
 		   struct err *err)
 {
 	struct config config = {0};
-	int result;
+	struct store *writer = NULL;
+	int result = cli_load_config(common, &config, err);
 
-	result = config_load(common->config, &config, err);
 	if (result < 0)
 		return result;
-	if (!*config.data_dir)
-		result = err_set(err, ERR_INVALID,
-				 "there is no data_dir: name a configuration with --config or SALLYPORT_CONFIG");
-	else
-		result = store_open(config.data_dir, mode, ret, err);
+	result = store_open(config.data_dir, mode, ret, err);
 	if (result < 0) {
 		config_clear(&config);
 		return result;
 	}
-	if (mode == STORE_READ)
-		mark_interrupted(*ret, config.data_dir);
+	/* Opening the record for writing marks the runs of processes that were killed, which else seem to run. Without
+	 * the right to write they are shown as they are. */
+	if (mode == STORE_READ && store_left_running(*ret) &&
+	    store_open(config.data_dir, STORE_WRITE, &writer, NULL) == 0)
+		store_close(writer);
 	*ret_config = config;
 	return 0;
 }
@@ -258,17 +226,6 @@ static void add_time(struct json_object *object, const char *key, int64_t us)
 	json_add_string(object, key, us ? text : NULL);
 }
 
-static void add_outcome(struct json_object *object, const struct store_execution *e)
-{
-	struct jail_result result;
-
-	job_result_columns(e, &result, NULL);
-	bind_print_into(object, jail_result_table, &result, JAIL_COLUMNS);
-	add_text_facts(object, "stdout", &e->stdout_text);
-	add_text_facts(object, "stderr", &e->stderr_text);
-	json_add(object, "result", json_stored(e->result_json));
-}
-
 const char *cli_state_text(enum store_state state)
 {
 	static const char *const texts[] = {
@@ -320,7 +277,14 @@ struct json_object *cli_execution_json(const struct store_execution *e)
 		json_add_string(object, "task", e->task_id);
 		json_add_string(object, "task_state", cli_task_text(e));
 	}
-	if (e->state != STORE_RUNNING) /* of an interrupted one: verdict XX, and the output so far */
-		add_outcome(object, e);
+	if (e->state != STORE_RUNNING) { /* of an interrupted one: verdict XX, and the output so far */
+		struct jail_result result;
+
+		job_result_columns(e, &result, NULL);
+		bind_print_into(object, jail_result_table, &result, JAIL_COLUMNS);
+		add_text_facts(object, "stdout", &e->stdout_text);
+		add_text_facts(object, "stderr", &e->stderr_text);
+		json_add(object, "result", json_stored(e->result_json));
+	}
 	return object;
 }

@@ -31,8 +31,7 @@ char *doctor_read_line(const char *path);
 /* What a program writes to standard output, with `both` to standard error, too; NULL if it cannot be started. The
  * caller's. *ret_status (NULL: not wanted) is as of waitpid(2). */
 char *doctor_ask(char *const argv[], bool both, int *ret_status);
-void doctor_clear(struct doctor *doctor);
 
 void doctor_jailer(struct doctor *doctor);  /* doctor_jailer.c: what sallyport-jailer --check says */
 void doctor_host(struct doctor *doctor);    /* doctor_host.c: sysctls, nginx, data folder, database */
-void doctor_network(struct doctor *doctor); /* doctor_network.c: network.allow */
+void doctor_network(struct doctor *doctor); /* network.allow */

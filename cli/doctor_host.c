@@ -1,8 +1,17 @@
-/* doctor_host.c - what is around the jailer: sysctls that harden a host, nginx, the data folder, the database. */
+/*
+ * doctor_host.c - the surroundings of the jailer: sysctls that harden a host, nginx, the data folder, the database; and
+ * whether the names in network.allow mean anything here.
+ *
+ * Each check adds one finding, and says what helps. None of them changes anything, and none stops a run: that is for
+ * the jailer to say (doctor_jailer.c).
+ */
 #include <errno.h>
 #include <fcntl.h>
+#include <netdb.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -12,6 +21,7 @@
 #include "lib/store/record/store_space.h"
 
 #define FREE_MIN    (1024LL * 1024 * 1024)
+#define SHOWN_MAX 400 /* bytes of names that do not work */
 #define CPUINFO_MAX (4 << 20) /* a processor has 2 kB there */
 
 static void check_sysctls(struct doctor *doctor)
@@ -27,9 +37,7 @@ static void check_sysctls(struct doctor *doctor)
 
 	getrlimit(RLIMIT_CORE, &limit);
 	doctor_add(doctor, "core_pattern", starts && geteuid() != 0 && limit.rlim_max == 0 ? DOCTOR_WEAKER : DOCTOR_OK,
-		   "raise this user's hard limit of core files (ulimit -Hc, LimitCORE=) to 1: with 0 a guest that "
-		   "crashes starts this "
-		   "program on the host, as root",
+		   "raise this user's hard limit of core files (ulimit -Hc, LimitCORE=) to 1: with 0 a guest that crashes starts this program on the host, as root",
 		   "%s%s", core ? core : "not there", starts ? " (not for guests)" : "");
 	doctor_add(doctor, "legacy_tiocsti", tiocsti && streq(tiocsti, "0") ? DOCTOR_OK : DOCTOR_WEAKER,
 		   tiocsti ? "sysctl dev.tty.legacy_tiocsti=0"
@@ -56,9 +64,7 @@ static void check_modprobe(struct doctor *doctor)
 	bool exposed = asks && program && *program && !(disabled && streq(disabled, "1"));
 
 	doctor_add(doctor, "modprobe", exposed ? DOCTOR_WEAKER : DOCTOR_OK,
-		   "empty kernel.modprobe after boot (debian/sallyport.sysctl, which the package installs): guests can "
-		   "otherwise make the kernel start it as root, by executing files "
-		   "of unknown formats",
+		   "empty kernel.modprobe after boot (debian/sallyport.sysctl, which the package installs): guests can otherwise make the kernel start it as root, by executing files of unknown formats",
 		   "%s%s", program && *program ? program : "none",
 		   exposed || !program || !*program ? "" : " (not for guests)");
 }
@@ -124,9 +130,9 @@ static void check_space(struct doctor *doctor, const struct store_free *space)
 		   below    ? DOCTOR_MISSING
 		   : scarce ? DOCTOR_WEAKER
 			    : DOCTOR_OK,
-		   below ? "make room outside of data_dir, or sallyport forget: nothing runs below retention.free_mb "
-			   "and retention.free_inodes"
-			 : "make room outside of data_dir, or sallyport forget: the record needs it",
+		   below
+			   ? "make room outside of data_dir, or sallyport forget: less than retention.free_mb stops all runs"
+			   : "make room outside of data_dir, or sallyport forget: the record needs it",
 		   "%s: %s%s free", doctor->config->data_dir, text, count);
 }
 
@@ -169,4 +175,48 @@ void doctor_host(struct doctor *doctor)
 	check_container(doctor);
 	check_nginx(doctor);
 	check_data(doctor);
+}
+
+/* What is wrong with an entry; NULL: nothing. Names below "*." are the program's to choose. */
+static const char *look_at(const struct config_host *entry)
+{
+	const struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
+	struct addrinfo *list = NULL;
+	bool reachable = entry->is_private;
+
+	if (entry->below)
+		return NULL;
+	if (getaddrinfo(entry->host, NULL, &hints, &list))
+		return "does not resolve";
+	for (const struct addrinfo *one = list; one; one = one->ai_next)
+		reachable = reachable || host_public(one->ai_addr);
+	freeaddrinfo(list);
+	return reachable ? NULL : "has no public address";
+}
+
+void doctor_network(struct doctor *doctor)
+{
+	const struct bind_strings *allow = &doctor->config->network.allow;
+	struct config_host entry;
+	auto_buf struct buf wrong = {0};
+
+	if (!allow->count) {
+		doctor_add(doctor, "network", DOCTOR_OK, NULL, "programs have none: network.allow is empty");
+		return;
+	}
+	buf_init(&wrong, SHOWN_MAX);
+	setenv("RES_OPTIONS", "timeout:2 attempts:1", 0); /* many names may be wrong for the same reason */
+	for (size_t i = 0; i < allow->count; i++) {
+		const char *why = config_host_parse(allow->items[i], &entry, NULL) == 0 ? look_at(&entry) : NULL;
+
+		if (why)
+			buf_printf(&wrong, "%s%s:%u %s", wrong.length ? ", " : "", entry.host, entry.port, why);
+	}
+	if (wrong.length)
+		doctor_add(doctor, "network", DOCTOR_WEAKER,
+			   "correct network.allow; \" private\" behind an entry allows addresses that are not public",
+			   "%s", wrong.data);
+	else
+		doctor_add(doctor, "network", DOCTOR_OK, NULL, "%zu entries in network.allow%s", allow->count,
+			   doctor->config->network.proxy[0] ? ", through a proxy" : "");
 }

@@ -24,46 +24,46 @@ static const char *namespace_remedy(void)
 	auto_free char *apparmor = doctor_read_line("/proc/sys/kernel/apparmor_restrict_unprivileged_userns");
 
 	if (clone_switch && streq(clone_switch, "0"))
-		return "start the jailer as root, which needs no setting; else sysctl "
-		       "kernel.unprivileged_userns_clone=1, which lets every user make namespaces";
+		return
+			"start the jailer as root, which needs no setting; else sysctl kernel.unprivileged_userns_clone=1, which lets every user make namespaces";
 	if (namespaces_limited())
 		return "sysctl user.max_user_namespaces=65536";
 	if (apparmor && streq(apparmor, "1"))
-		return "an AppArmor profile with userns for sallyport-jailer, or start it as root; else sysctl "
-		       "kernel.apparmor_restrict_unprivileged_userns=0, which lifts it for every program";
-	return "allow user namespaces: in a container its seccomp profile forbids them, in a kernel CONFIG_USER_NS is "
-	       "missing";
+		return
+			"an AppArmor profile with userns for sallyport-jailer, or start it as root; else sysctl kernel.apparmor_restrict_unprivileged_userns=0, which lifts it for every program";
+	return
+		"allow user namespaces: in a container its seccomp profile forbids them, in a kernel CONFIG_USER_NS is missing";
 }
 
 /* By the keys of jail/check.c. Not here: "user namespace" (above), "runner" (its own `install`). */
 static const struct {
 	const char *key, *text;
 } remedies[] = {
-	{"cgroup", "systemd-run --user --scope -p Delegate=yes …, or start the jailer as root; else "
-		   "jailer.weaker_limits"},
-	{"configuration", "correct what it names, see sallyport.conf(5)"},
+	{"cgroup",
+	 "systemd-run --user --scope -p Delegate=yes …, or start the jailer as root; else jailer.weaker_limits"},
+	{"configuration", "correct the member that it names, see sallyport.conf(5)"},
 	{"egress relay", "correct network.allow or network.proxy, or leave network.allow empty"},
-	{"freezer", "mount cgroup2 (next to version 1 it needs no controllers) and start the jailer as root, or "
-		    "delegate it"},
+	{"freezer",
+	 "mount cgroup2 (next to version 1 it needs no controllers) and start the jailer as root, or delegate it"},
 	{"guest ids", "correct jailer.id_base and jailer.id_count, or stop a jailer that is not needed"},
-	{"jail", "use a kernel of at least 5.10; in a container its seccomp profile must allow mounts and its /proc "
-		 "must not be masked (docker: --security-opt systempaths=unconfined)"},
+	{"jail",
+	 "use a kernel of at least 5.10; in a container its seccomp profile must allow mounts and its /proc must not be masked (docker: --security-opt systempaths=unconfined)"},
 	{"jailer", "start it as root, or with a range of ids and a delegated cgroup; see what is missing above"},
 	{"landlock", "boot with landlock among the LSMs (lsm=landlock,…): a second layer of access control"},
 	{"landlock-new", "install a kernel of at least 5.19"},
 	{"open files", "raise the limit (ulimit -Hn, LimitNOFILE=)"},
-	{"overlay", "modprobe overlay, then restart the jailer; without it, file locks of guests on /usr meet the "
-		    "host's"},
+	{"overlay",
+	 "modprobe overlay, then restart the jailer; without it, file locks of guests on /usr meet the host's"},
 	{"overlays", "unmount it; in a unit, ProtectKernelModules= mounts below /usr"},
 	{"id-map helper", "correct jailer.allowed_users, and the lines of this user in /etc/subuid and /etc/subgid"},
 	{"root mounts", "correct the folder that it names; in a container, allow mounts"},
 	{"runner files", "correct the file that it names"},
 	{"runners", "install one of the interpreters above"},
 	{"seccomp", "use a kernel with CONFIG_SECCOMP_FILTER, outside of emulators"},
-	{"subids", "apt-get install uidmap, then give the user 65,536 ids that no other line of /etc/subuid and "
-		   "/etc/subgid has: usermod --add-subuids FIRST-LAST --add-subgids FIRST-LAST USER"},
-	{"swap", "boot with swapaccount=1, or swapoff -a where memory has room for what is swapped out: a jail's "
-		 "memory limit does not count what is swapped out"},
+	{"subids",
+	 "apt-get install uidmap, then give the user 65,536 ids that no other line of /etc/subuid and /etc/subgid has: usermod --add-subuids FIRST-LAST --add-subgids FIRST-LAST USER"},
+	{"swap",
+	 "boot with swapaccount=1, or swapoff -a if memory has room for the swapped pages: a jail's memory limit does not count swapped pages"},
 };
 
 static const char *remedy_of(struct json_object *line)
@@ -80,26 +80,18 @@ static const char *remedy_of(struct json_object *line)
 	return key;
 }
 
-static enum doctor_state state_of(struct json_object *line)
-{
-	struct json_object *ok = json_get(line, "ok", json_type_boolean);
-	struct json_object *weaker = json_get(line, "weaker", json_type_boolean);
-
-	if (!ok || !json_object_get_boolean(ok))
-		return DOCTOR_MISSING;
-	return weaker && json_object_get_boolean(weaker) ? DOCTOR_WEAKER : DOCTOR_OK;
-}
-
 static void add_line(struct doctor *doctor, struct json_object *line)
 {
 	const char *step = json_get_string(line, "step"), *what = json_get_string(line, "what"),
 		   *runner = json_get_string(line, "runner");
-	bool jailer = streq(step, "jailer");
+	const bool jailer = streq(step, "jailer");
+	const bool ok = json_object_get_boolean(json_get(line, "ok", json_type_boolean));
+	const bool weaker = json_object_get_boolean(json_get(line, "weaker", json_type_boolean));
 
 	if (jailer && *doctor->config->jailer.socket)
-		return; /* it is the one on the socket that counts */
-	doctor_add(doctor, step, state_of(line), remedy_of(line), "%s%s%s", runner ? runner : jailer ? "private" : "",
-		   runner ? ": " : jailer ? ", " : "", what ? what : "?");
+		return; /* the one on the socket counts */
+	doctor_add(doctor, step, !ok ? DOCTOR_MISSING : weaker ? DOCTOR_WEAKER : DOCTOR_OK, remedy_of(line), "%s%s%s",
+		   runner ? runner : jailer ? "private" : "", runner ? ": " : jailer ? ", " : "", what ? what : "?");
 }
 
 /* Runs the check. Every line of it is a finding; none at all is one, too. */
@@ -128,7 +120,7 @@ static void run_check(struct doctor *doctor)
 	}
 	if (!judged)
 		doctor_add(doctor, "jailer check", DOCTOR_MISSING, "see what is missing above, or its standard error",
-			   "%s", program ? "sallyport-jailer --check did not come to its end" : err.text);
+			   "%s", program ? "sallyport-jailer --check did not finish" : err.text);
 }
 
 static void ask_service(struct doctor *doctor)

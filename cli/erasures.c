@@ -12,28 +12,6 @@
 
 #define LINE_MAX_BYTES 256
 
-static int print_each(void *arg, const struct store_erasure *erasure)
-{
-	const bool *json = arg;
-
-	if (*json) {
-		auto_json struct json_object *object = json_object_new_object();
-
-		json_add_int(object, "n", erasure->n);
-		json_add_string(object, "object", erasure->object);
-		json_add_string(object, "what", erasure->what);
-		cli_print_json(stdout, object, false);
-		return 0;
-	}
-	printf("%lld %s %s\n", (long long)erasure->n, erasure->object, erasure->what);
-	return 0;
-}
-
-int erasures_print(struct store *store, bool json, struct err *err)
-{
-	return store_erasures_list(store, print_each, &json, err);
-}
-
 struct repeating {
 	struct store *store;
 	int64_t entries, repeated;
@@ -53,29 +31,26 @@ static int repeat_each(void *arg, const struct store_erasure *erasure)
 	return repeating->result;
 }
 
-static int take_line(struct repeating *repeating, const char *line, const char *from, int64_t number)
-{
-	struct store_erasure erasure = {0};
-	long long n = -1;
-	int end = 0;
-
-	if (sscanf(line, "%lld %79s %15s %n", &n, erasure.object, erasure.what, &end) < 3 || n < 0 || line[end] != '\0')
-		return err_set(repeating->err, ERR_INVALID,
-			       "%s, line %lld: a number, an object and what was erased are wanted, as sallyport forget "
-			       "--list prints them",
-			       from, (long long)number);
-	erasure.n = n;
-	return repeat_each(repeating, &erasure);
-}
-
 static int from_file(struct repeating *repeating, const char *from)
 {
 	FILE *file = fopen(from, "re");
 	char line[LINE_MAX_BYTES];
 	int result = file ? 0 : err_errno(repeating->err, "%s", from);
 
-	for (int64_t number = 1; result == 0 && fgets(line, sizeof(line), file); number++)
-		result = take_line(repeating, line, from, number);
+	for (int64_t number = 1; result == 0 && fgets(line, sizeof(line), file); number++) {
+		struct store_erasure erasure = {0};
+		long long n = -1;
+		int end = 0;
+
+		if (sscanf(line, "%lld %79s %15s %n", &n, erasure.object, erasure.what, &end) < 3 || n < 0 || line[end])
+			result = err_set(
+				repeating->err, ERR_INVALID,
+				"%s, line %lld: a number, an object and the erased part are expected, as sallyport forget --list prints them",
+				from, (long long)number);
+		erasure.n = n;
+		if (result == 0)
+			result = repeat_each(repeating, &erasure);
+	}
 	if (file)
 		fclose(file);
 	return result;

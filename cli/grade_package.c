@@ -3,8 +3,6 @@
 
 #include "grade.h"
 #include "lib/base/util.h"
-#include "lib/grade/grade_warn.h"
-#include "lib/grade/grade_zip.h"
 #include "scratch.h"
 
 struct judging {

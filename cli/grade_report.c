@@ -1,5 +1,5 @@
 /*
- * grade_report.c - how a package's submissions are shown, see grade.h. Members of the JSON lines: sallyport(1).
+ * grade_report.c - how a package's submissions are shown, see grade.h. Members of the JSON lines: sallyport-grade(1).
  *
  * Each submission becomes one JSON object, which --json prints and --report keeps, and a line for people. What is
  * unexpected is decided in one place, grade_report_expected.

@@ -14,7 +14,6 @@
 #include "grade.h"
 #include "lib/base/util.h"
 #include "lib/grade/grade_pool.h"
-#include "lib/grade/normalise_file.h"
 #include "lib/store/transfer/store_bundle.h"
 #include "replay.h"
 #include "run.h"

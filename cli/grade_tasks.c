@@ -1,6 +1,6 @@
 /*
  * grade_tasks.c - `sallyport grade` over tasks as JSON Lines: samples, verdicts, pass@k. Members of the lines:
- * sallyport(1).
+ * sallyport-grade(1).
  *
  * lib/grade does the work (grade_run.h) and calls on_done for each sample, in the order of the list; here each is
  * printed and counted, by verdict and by task. The tallies of the tasks give pass@k at the end, for every k of --k that
@@ -55,7 +55,7 @@ static void put_line(struct grading *grading, const struct grade_sample *sample,
 	json_add_string(line, "language", grade_tongue_text(sample->task->tongue));
 	json_add_string(line, "verdict", grade_verdict_text(result->verdict));
 	json_add_bool(line, "passed", result->verdict == GRADE_AC);
-	json_add_bytes(line, "result", result->text, strlen(result->text));
+	json_add_bytes(line, "result", result->message, strlen(result->message));
 	if (result->premature)
 		json_add_string(line, "reason", "premature_exit");
 	json_add_int(line, "cpu_us", result->cpu_us);
@@ -71,7 +71,7 @@ static void put_line(struct grading *grading, const struct grade_sample *sample,
 			 : result->verdict == GRADE_JE   ? REPORT_ERROR
 			 : result->verdict == GRADE_SKIP ? REPORT_SKIP
 							 : REPORT_FAIL,
-		.message = result->text,
+		.message = result->message,
 		.wall_us = result->wall_us,
 	};
 	grade_put_line(grading, line, &one);
@@ -89,7 +89,7 @@ static void print_text(const struct grade_sample *sample, const struct grade_exa
 	printf(" #%zu  %s", sample->number, time);
 	if (result->verdict != GRADE_AC) {
 		fputs("  ", stdout);
-		cli_print_safe(stdout, result->text, strcspn(result->text, "\n"));
+		cli_print_safe(stdout, result->message, strcspn(result->message, "\n"));
 	}
 	putchar('\n');
 }

@@ -31,6 +31,8 @@ int cli_catch_interrupts(const char *text, struct err *err)
 {
 	pthread_t thread;
 
+	if (interrupt.text)
+		return 0; /* several replays of one command */
 	interrupt.text = text;
 	sigemptyset(&interrupt.signals);
 	sigaddset(&interrupt.signals, SIGINT);

@@ -18,17 +18,11 @@
 #include "lib/base/util.h"
 
 const struct cli_option cli_common_options[] = {
-	{.name = "config",
-	 .type = CLI_STRING,
-	 .offset = offsetof(struct cli_common, config),
-	 .value = "FILE",
-	 .help = "configuration, sallyport.conf(5); else SALLYPORT_CONFIG, the user's, the machine's, the defaults"},
+	{.name = "config", .type = CLI_STRING, .offset = offsetof(struct cli_common, config), .value = "FILE",
+	 .help = "read this configuration, see sallyport.conf(5) [SALLYPORT_CONFIG, else the user's, else the machine's, else the built-in defaults]"},
 	{.name = "json", .type = CLI_FLAG, .offset = offsetof(struct cli_common, json), .help = "print JSON"},
-	{.name = "help",
-	 .letter = 'h',
-	 .type = CLI_FLAG,
-	 .offset = offsetof(struct cli_common, help),
-	 .help = "print this"},
+	{.name = "help", .letter = 'h', .type = CLI_FLAG, .offset = offsetof(struct cli_common, help),
+	 .help = "print this help"},
 	{0},
 };
 
@@ -216,41 +210,96 @@ void cli_options_clear(const struct cli_command *command, void *options)
 	}
 }
 
-#define OPTION_WIDTH 24
+#define OPTION_COLUMNS 26 /* of "  -x, --name VALUE" */
+#define EXIT_COLUMNS   7  /* of "  128+N" */
+#define EXIT_OK        "0 done\n"
+#define EXIT_USAGE     "2 the command line or the configuration is wrong\n"
 
 static void usage_option(const struct cli_option *option, FILE *out)
 {
-	char left[64], letter[8] = "";
+	const char *bracket = strstr(option->help, " ["); /* the default */
+	const char *standard = bracket ? bracket : strchr(option->help, '\0');
+	auto_buf struct buf left, text;
+	int used = OPTION_COLUMNS;
 
+	buf_init(&left, SIZE_MAX / 2);
+	buf_init(&text, SIZE_MAX / 2);
+	buf_puts(&left, "  ");
 	if (option->letter)
-		snprintf(letter, sizeof(letter), "-%c, ", option->letter);
-	snprintf(left, sizeof(left), "%s--%s%s%s", letter, option->name, option->value ? " " : "",
-		 option->value ? option->value : "");
-	if (strlen(left) > OPTION_WIDTH)
-		fprintf(out, "  %s\n  %*s", left, OPTION_WIDTH, "");
-	else
-		fprintf(out, "  %-*s", OPTION_WIDTH, left);
-	fprintf(out, " %s", option->help);
+		buf_printf(&left, "-%c, ", option->letter);
+	buf_printf(&left, "--%s%s%s", option->name, option->value ? " " : "", option->value ? option->value : "");
+	buf_add(&text, option->help, (size_t)(standard - option->help));
 	for (size_t i = 0; option->choices && option->choices[i]; i++)
-		fprintf(out, "%s%s", i ? ", " : ": ", option->choices[i]);
+		buf_printf(&text, "%s%s", i ? ", " : ": ", option->choices[i]);
+	buf_puts(&text, standard);
+	fprintf(out, "%-*s", OPTION_COLUMNS, left.data);
+	if (left.length > OPTION_COLUMNS) {
+		fputc('\n', out);
+		used = 0;
+	}
+	cli_print_wrapped(out, text.data, used, OPTION_COLUMNS + 1);
 	fputc('\n', out);
+}
+
+/* One line "CODE WHEN\n". */
+static void usage_exit(const char *line, FILE *out)
+{
+	const size_t code = strcspn(line, " "), length = strcspn(line, "\n");
+	auto_free char *when = xasprintf("%.*s", (int)(length - code - 1), line + code + 1);
+
+	fprintf(out, "  %-*.*s", EXIT_COLUMNS - 2, (int)code, line);
+	cli_print_wrapped(out, when, EXIT_COLUMNS, EXIT_COLUMNS + 1);
+	fputc('\n', out);
+}
+
+static void usage_exits(const char *exits, FILE *out)
+{
+	bool usage = false;
+
+	fputs("\nExit codes:\n", out);
+	for (const char *line = exits ? exits : EXIT_OK; *line; line += strcspn(line, "\n") + 1) {
+		const long code = strtol(line, NULL, 10); /* 0 of "N" */
+
+		if (code > CLI_USAGE && !usage)
+			usage_exit(EXIT_USAGE, out);
+		usage |= code >= CLI_USAGE;
+		usage_exit(line, out);
+	}
+	if (!usage)
+		usage_exit(EXIT_USAGE, out);
+	fputs("Other exit codes: sallyport(1).\n", out);
 }
 
 void cli_usage(const struct cli_command *command, FILE *out)
 {
+	const char *arguments = command->arguments ? command->arguments : "";
 	struct cli_group group;
-	size_t n = 1;
 
-	fprintf(out, "Usage: sallyport %s [OPTION]…%s%s%s\n\n%s.\n\nOptions:\n", command->name,
-		command->arguments ? " " : "", command->arguments ? command->arguments : "",
-		command->takes_rest ? " [-- ARGUMENT…]" : "", command->summary);
-	for (; group_at(command, n, &group); n++) {
+	for (const char *at = arguments, *end; at; at = end ? end + strlen(" | ") : NULL) {
+		end = strstr(at, " | ");
+		fprintf(out, "%s sallyport %s [OPTION]…%s%.*s%s\n", at == arguments ? "Usage:" : "      ",
+			command->name, *at ? " " : "", (int)(end ? (size_t)(end - at) : strlen(at)), at,
+			command->takes_rest ? " [-- ARGUMENT…]" : "");
+	}
+	fprintf(out, "\n%s.\n", command->summary);
+	if (command->help) {
+		fputc('\n', out);
+		cli_print_wrapped(out, command->help, 0, 0);
+		fputc('\n', out);
+	}
+	fputs("\nOptions:\n", out);
+	for (size_t n = 1; group_at(command, n, &group); n++) {
 		for (const struct cli_option *option = group.options; option->name; option++)
 			usage_option(option, out);
 	}
 	for (const struct cli_option *option = cli_common_options; option->name; option++)
 		usage_option(option, out);
-	fprintf(out, "\n%s", command->help);
+	fputs("\nExamples:\n", out);
+	for (const char *line = command->examples, *end; *line; line = end + 1) {
+		end = strchr(line, '\n');
+		fprintf(out, "  %.*s\n", (int)(end - line), line);
+	}
+	usage_exits(command->exits, out);
 }
 
 int cli_complain(const struct err *err)

@@ -17,6 +17,7 @@
 #include "lib/base/util.h"
 
 #define CELL_MAX 4096
+#define WRAP_COLUMNS 80
 #define PROGRESS_FROM_US 1000000
 #define PROGRESS_EVERY_US 100000
 #define PROGRESS_CELLS 30
@@ -84,6 +85,31 @@ void cli_print_json(FILE *out, struct json_object *value, bool pretty)
 	fputc('\n', out);
 }
 
+void cli_print_wrapped(FILE *out, const char *text, int used, int indent)
+{
+	for (size_t length; *text; text += length) {
+		int width = 0;
+
+		length = strcspn(text, " \n");
+		for (size_t i = 0; i < length; i++)
+			width += ((unsigned char)text[i] & 0xc0) != 0x80;
+		if (used > indent && used + 1 + width > WRAP_COLUMNS) {
+			fputc('\n', out);
+			used = 0;
+		}
+		if (length) {
+			fprintf(out, "%*s%.*s", used ? 1 : indent, "", (int)length, text);
+			used = (used ? used + 1 : indent) + width;
+		}
+		for (; text[length] == ' ' || text[length] == '\n'; length++) {
+			if (text[length] == '\n') {
+				fputc('\n', out);
+				used = 0;
+			}
+		}
+	}
+}
+
 struct cli_table {
 	const struct cli_column *columns;
 	size_t n_columns;
@@ -105,21 +131,18 @@ struct cli_table *cli_table_new(const struct cli_column *columns, size_t n_colum
 	return table;
 }
 
-static void table_free(struct cli_table *table)
-{
-	if (!table)
-		return;
-	for (size_t i = 0; i < table->n_cells; i++)
-		free(table->cells[i]);
-	free(table->cells);
-	free(table->colours);
-	free(table->widths);
-	free(table);
-}
-
 void cli_table_pointer(struct cli_table **table)
 {
-	table_free(*table);
+	struct cli_table *gone = *table;
+
+	if (!gone)
+		return;
+	for (size_t i = 0; i < gone->n_cells; i++)
+		free(gone->cells[i]);
+	free(gone->cells);
+	free(gone->colours);
+	free(gone->widths);
+	free(gone);
 }
 
 /* Characters, not bytes: continuation bytes do not count. */
@@ -224,6 +247,59 @@ void cli_table_print(struct cli_table *table, FILE *out)
 	table->printed = cli_table_rows(table);
 }
 
+static void field_cell(struct cli_table *table, const struct cli_field *field, struct json_object *row)
+{
+	const int64_t number = json_object_get_int64(json_get(row, field->member, json_type_int));
+	const char *text = json_get_string(row, field->member);
+	char room[CLI_TEXT_SIZE];
+
+	switch (field->form) {
+	case CLI_AS_TEXT:
+		cli_table_cell(table, text && *text ? text : "-", field->colour);
+		return;
+	case CLI_AS_COUNT:
+		snprintf(room, sizeof(room), "%lld", (long long)number);
+		break;
+	case CLI_AS_BYTES:
+		cli_text_bytes(number, room);
+		break;
+	case CLI_AS_DURATION:
+		cli_text_duration(number, room);
+		break;
+	case CLI_AS_TIME:
+		snprintf(room, sizeof(room), "never");
+		if (number > 0)
+			cli_text_time(number, room);
+		break;
+	}
+	cli_table_cell(table, room, field->colour == CLI_RED && number <= 0 ? CLI_PLAIN : field->colour);
+}
+
+void cli_print_rows(struct json_object *rows, const struct cli_field *fields, size_t n_fields, bool json)
+{
+	struct cli_column columns[CLI_FIELDS_MAX] = {0};
+
+	for (size_t i = 0; i < n_fields; i++) {
+		const enum cli_form form = fields[i].form;
+
+		columns[i].title = fields[i].title;
+		columns[i].right = form == CLI_AS_COUNT || form == CLI_AS_BYTES || form == CLI_AS_DURATION;
+		columns[i].max = fields[i].max;
+	}
+	auto_table struct cli_table *table = cli_table_new(columns, n_fields);
+
+	for (size_t i = 0; i < json_object_array_length(rows); i++) {
+		struct json_object *row = json_object_array_get_idx(rows, i);
+
+		if (json)
+			cli_print_json(stdout, row, false);
+		for (size_t k = 0; !json && k < n_fields; k++)
+			field_cell(table, &fields[k], row);
+	}
+	if (!json)
+		cli_table_print(table, stdout);
+}
+
 void cli_progress_start(struct cli_progress *progress, const char *label, int64_t total)
 {
 	const char *term = getenv("TERM");
@@ -253,6 +329,15 @@ void cli_progress_step(struct cli_progress *progress, int64_t done)
 	fflush(stderr);
 	progress->drawn_us = now;
 	progress->shown = true;
+}
+
+void cli_progress_show(struct cli_progress *progress, const char *label, int64_t done, int64_t total)
+{
+	if (progress->label != label || progress->total != total) {
+		cli_progress_hide(progress);
+		cli_progress_start(progress, label, total);
+	}
+	cli_progress_step(progress, done);
 }
 
 void cli_progress_hide(struct cli_progress *progress)

@@ -17,11 +17,8 @@
 
 static const char *const priorities[] = {"idle", "normal", NULL};
 const struct cli_option cli_priority_options[] = {
-	{.name = "priority",
-	 .type = CLI_STRING,
-	 .value = "WHICH",
-	 .help = "idle: use what others leave of the processors (default while a gateway serves data_dir); normal",
-	 .choices = priorities},
+	{.name = "priority", .type = CLI_STRING, .value = "WHICH", .choices = priorities,
+	 .help = "set the priority; idle uses only processor time that others leave [idle while a gateway serves data_dir, else normal]"},
 	{0},
 };
 

@@ -9,7 +9,6 @@
 
 #include "priority.h"
 #include "replay.h"
-#include "replay_runner.h"
 #include "replay_shard.h"
 
 #define REPLAY_JOBS_MAX 64
@@ -17,11 +16,10 @@
 struct replay_options {
 	struct cli_common common;
 	struct cli_filter filter;
-	bool all, quiet, resume, fail_fast, deterministic, live;
+	bool all, quiet, resume, fail_fast, deterministic, live, first_bad;
 	int64_t jobs, repeat;
 	const char *normalise, *compare, *results, *only, *shard, *upstream_file, *old_runners;
-	struct bind_strings merge, secrets;
-	struct replay_runners runners;
+	struct bind_strings merge, secrets, runners; /* runners: NAME=PATH */
 	struct replay_bless bless;
 	struct report_wanted reports;
 	struct replay_normalisers normalisers;
@@ -82,3 +80,15 @@ int replay_open_results(struct replay_batch *batch, const struct replay_shard *s
 /* All of the list: run, or taken from the shards' files. The exit code, or an error. */
 int replay_batch_run(struct replay_batch *batch, struct err *err);
 int replay_batch_merge(struct replay_batch *batch, struct err *err);
+
+/* --runner, --first-bad (replay_runner.c): calls `replay` for each interpreter, with a configuration for a private
+ * jailer and an environment that names its runner files. The exit code is the worst of them; with --first-bad 1 where
+ * one is bad. Before any thread is started. */
+struct replay_trying {
+	struct replay_options *options;
+	const struct config *config;
+	struct store *store;
+	int (*replay)(const struct replay_trying *trying, struct err *err);
+	const char *from, *folder; /* filled in: the configured runner files; a folder for others */
+};
+int replay_runners_run(const struct replay_trying *asked, struct err *err);

@@ -89,10 +89,11 @@ char *replay_incomparable_with(const struct store_execution *execution, const st
 		return xstrdup(erased.text);
 	buf_init(&missing, ERR_TEXT_SIZE);
 	missing_secrets(execution, secrets, &missing);
-	return missing.length > 0 ? xasprintf("it was given secrets, which are never stored, or variables that an "
-					      "export left out: %s (give them with --secret)",
-					      missing.data)
-				  : NULL;
+	if (missing.length == 0)
+		return NULL;
+	return xasprintf(
+		"it was given secrets, which are never stored, or variables that an export left out: %s (give them with --secret)",
+		missing.data);
 }
 
 /* -------- streams ------------------------------------------------------------------------------------- */

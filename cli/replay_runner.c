@@ -1,266 +1,141 @@
 /*
- * replay_runner.c - see replay_runner.h.
+ * replay_runner.c - the same executions under other interpreters: `sallyport replay --runner NAME=PATH`, --first-bad.
  *
- * The folder holds copies of the runner files, with "interpreters" of one of them replaced; an interpreter outside of
- * the directories that every jail has needs its own in the jail, too: the parent of the folder that it is in (its
- * prefix, with its libraries). Replays use a private jailer then, because the service has its own runner files.
- *
- * The replay that runs ends with us: SIGINT and SIGTERM are passed on, and it is sent SIGTERM where we are killed.
+ * Each --runner is a replay of its own, by a private jailer with a folder of runner files in which that language has
+ * that interpreter. The files are links to the configured ones, but for the one that changes. An interpreter outside
+ * of the directories that every jail has needs its prefix in the jail, too: the parent of the folder that it is in.
  */
-#include "replay_runner.h"
-
 #include <dirent.h>
 #include <fcntl.h>
 #include <libgen.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include "jail/client/client_runners.h"
 #include "lib/base/util.h"
+#include "replay_batch.h"
+#include "scratch.h"
 
-#define FILE_MAX      (1 << 20)
-#define ARGUMENTS_MAX (64 << 20) /* bytes; the kernel takes less */
+#define FILE_MAX (1 << 20)
 
-static int put_file(const char *folder, const char *name, const char *text, size_t length, struct err *err)
+static void add_list(struct json_object *file, const char *member, const char *item)
 {
-	auto_free char *path = xasprintf("%s/%s", folder, name);
-	auto_close int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+	struct json_object *list = json_object_new_array();
 
-	return fd < 0 || write_all(fd, text, length) < 0 ? err_errno(err, "writing %s", path) : 0;
+	json_object_array_add(list, json_object_new_string(item));
+	json_add(file, member, list);
 }
 
-/* The file's text with another interpreter. */
-static int put_changed(const char *folder, const char *name, const char *text, size_t length, const char *interpreter,
+static int make_folder(const char *folder, const char *from, const char *runner, const char *interpreter,
 		       struct err *err)
 {
-	static const char *const everywhere[] = {"/usr/", "/bin/"};
+	auto_free char *name = xasprintf("%s.json", runner), *path = xasprintf("%s/%s", from, name);
+	auto_free char *new = xasprintf("%s/%s", folder, name), *bin = xstrdup(interpreter), *text = NULL;
 	auto_json struct json_object *file = NULL;
-	auto_buf struct buf changed = {0};
-	int result = json_parse_commented(text, length, &file, err);
-	struct json_object *list = json_object_new_array();
-	auto_free char *bin = xstrdup(interpreter);
-	bool there = false;
-
-	json_object_array_add(list, json_object_new_string(interpreter));
-	if (result < 0) {
-		json_object_put(list);
-		return err_wrap(err, "%s", name);
-	}
-	json_add(file, "interpreters", list);
-	for (size_t i = 0; i < ARRAY_SIZE(everywhere); i++)
-		there = there || str_starts(interpreter, everywhere[i]);
-	if (!there) {
-		list = json_object_new_array();
-		json_object_array_add(list, json_object_new_string(dirname(dirname(bin))));
-		json_add(file, "binds", list);
-	}
-	json_object_object_del(file, "cache"); /* another version's would be another */
-	buf_init(&changed, FILE_MAX);
-	json_print(&changed, file);
-	return put_file(folder, name, changed.data, changed.length, err);
-}
-
-static int fill(const char *folder, const char *from, const char *runner, const char *interpreter, struct err *err)
-{
-	auto_free char *wanted = xasprintf("%s.json", runner);
-	DIR *dir = opendir(from);
-	struct dirent *entry;
-	bool found = false;
-	int result = 0;
-
-	if (dir == NULL)
-		return err_errno(err, "opening %s", from);
-	while (result == 0 && (entry = readdir(dir))) {
-		auto_free char *text = NULL;
-		size_t length = 0;
-
-		if (entry->d_name[0] == '.' ||
-		    read_file_at(dirfd(dir), entry->d_name, FILE_MAX, &text, &length, NULL) < 0)
-			continue;
-		bool changes = streq(entry->d_name, wanted);
-
-		found = found || changes;
-		result = changes ? put_changed(folder, wanted, text, length, interpreter, err)
-				 : put_file(folder, entry->d_name, text, length, err);
-	}
-	closedir(dir);
-	if (result == 0 && !found)
-		result = err_set(err, ERR_INVALID, "--runner %s=%s: there is no runner of that name", runner,
-				 interpreter);
-	return result;
-}
-
-static void empty(char **folder)
-{
-	DIR *dir = *folder ? opendir(*folder) : NULL;
-	struct dirent *entry;
-
-	while (dir && (entry = readdir(dir)))
-		if (entry->d_name[0] != '.')
-			unlinkat(dirfd(dir), entry->d_name, 0);
-	if (dir)
-		closedir(dir);
-	if (*folder)
-		rmdir(*folder);
-	free(*folder);
-}
-
-/* Our own arguments without those that are this file's, and with the runner files of the old side; NULL-terminated.
- * They point into `text` and `old`; the caller's. */
-static char **own_arguments(char *text, size_t length, char *old)
-{
-	size_t count = 0, all = 0;
-
-	for (size_t i = 0; i < length; i++)
-		all += text[i] == '\0';
-	char **arguments = xcalloc(all + 2, sizeof(*arguments));
-	for (char *at = text; at < text + length; at += strlen(at) + 1) {
-		if (count == 2) /* behind the command's name */
-			arguments[count++] = old;
-		if (streq(at, "--runner"))
-			at += strlen(at) + 1;
-		else if (!str_starts(at, "--runner=") && !streq(at, "--first-bad"))
-			arguments[count++] = at;
-	}
-	return arguments;
-}
-
-static pid_t start(char *const *arguments, const sigset_t *mask)
-{
-	pid_t self = getpid(), pid = fork();
-
-	if (pid)
-		return pid;
-	prctl(PR_SET_PDEATHSIG, SIGTERM);
-	sigprocmask(SIG_SETMASK, mask, NULL);
-	if (getppid() == self)
-		execve("/proc/self/exe", arguments, environ);
-	_exit(CLI_INCOMPLETE);
-}
-
-/* Until it has ended; the signals are blocked. */
-static int await(pid_t pid, const sigset_t *signals, struct err *err)
-{
-	bool interrupted = false;
-	int signal, status;
-
-	while (waitpid(pid, &status, WNOHANG) == 0) {
-		sigwait(signals, &signal);
-		if (signal == SIGCHLD)
-			continue;
-		interrupted = true;
-		kill(pid, SIGTERM);
-	}
-	if (interrupted)
-		return err_set(err, ERR_CONFLICT, "interrupted: not every interpreter was tried");
-	return WIFEXITED(status) ? WEXITSTATUS(status) : CLI_INCOMPLETE;
-}
-
-static int run_self(const char *folder, const char *old_runners, struct err *err)
-{
-	auto_free char *old = xasprintf("--old-runners=%s", old_runners);
-	auto_free char *text = NULL;
-	auto_close int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
-	sigset_t signals, before;
+	auto_buf struct buf changed;
 	size_t length;
 
-	signal(SIGCHLD, SIG_DFL); /* where it was ignored there would be no status */
-	if (fd < 0)
-		return err_errno(err, "reading our own arguments");
-	if (read_fd(fd, ARGUMENTS_MAX, &text, &length, err) < 0)
-		return err_wrap(err, "reading our own arguments");
-	auto_free char **arguments = own_arguments(text, length, old);
+	buf_init(&changed, FILE_MAX);
+	if (read_file_at(AT_FDCWD, path, FILE_MAX, &text, &length, NULL) < 0)
+		return err_set(err, ERR_INVALID, "--runner %s=%s: no runner of that name", runner, interpreter);
+	if (json_parse_commented(text, length, &file, err) < 0)
+		return err_wrap(err, "%s", path);
+	add_list(file, "interpreters", interpreter);
+	if (!str_starts(interpreter, "/usr/") && !str_starts(interpreter, "/bin/"))
+		add_list(file, "binds", dirname(dirname(bin)));
+	json_object_object_del(file, "cache"); /* another version's would be another */
+	json_print(&changed, file);
+	mkdir(folder, 0755);
+	auto_close int fd = open(new, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+	DIR *dir = opendir(from);
 
-	setenv("SALLYPORT_JAILER_RUNNERS_DIR", folder, 1);
-	setenv("SALLYPORT_JAILER_SOCKET", "", 1);
-	fflush(stdout);
-	sigemptyset(&signals);
-	sigaddset(&signals, SIGCHLD);
-	sigaddset(&signals, SIGINT);
-	sigaddset(&signals, SIGTERM);
-	sigprocmask(SIG_BLOCK, &signals, &before);
-	pid_t pid = start(arguments, &before);
-	int result = pid < 0 ? err_errno(err, "starting a replay") : await(pid, &signals, err);
+	for (struct dirent *entry; dir && (entry = readdir(dir));) {
+		auto_free char *to = xasprintf("%s/%s", from, entry->d_name);
+		auto_free char *at = xasprintf("%s/%s", folder, entry->d_name);
 
-	sigprocmask(SIG_SETMASK, &before, NULL);
-	return result;
+		if (entry->d_name[0] != '.')
+			(void)!symlink(to, at); /* the new file is there already */
+	}
+	if (dir)
+		closedir(dir);
+	return !dir || fd < 0 || write_all(fd, changed.data, changed.length) < 0 ? err_errno(err, "making %s", folder)
+										 : 0;
 }
 
-static int run_one(const char *spec, const struct config *config, bool json, struct err *err)
+static void print_line(const struct replay_options *options, const char *member, const char *title, const char *spec)
 {
-	const char *equals = strchr(spec, '=');
+	auto_json struct json_object *line = json_object_new_object();
+
+	json_add_string(line, member, spec);
+	if (options->common.json)
+		cli_print_json(stdout, line, false);
+	else
+		printf("%s %s\n", title, spec ? spec : "none");
+	fflush(stdout); /* an interrupt may end us */
+}
+
+static int try_one(const struct replay_trying *trying, size_t i, struct err *err)
+{
+	const char *spec = trying->options->runners.items[i], *equals = strchr(spec, '=');
 	auto_free char *runner = xstrndup(spec, equals ? (size_t)(equals - spec) : 0);
-	__attribute__((cleanup(empty))) char *folder = NULL;
+	auto_free char *folder = xasprintf("%s/%zu", trying->folder, i);
 
 	if (!equals || equals[1] != '/' || access(equals + 1, X_OK) || !*runner || strchr(runner, '/'))
 		return err_set(err, ERR_INVALID,
-			       "--runner takes NAME=PATH, a runner's name and the full path of an interpreter, not "
-			       "\"%s\"",
+			       "--runner takes NAME=PATH, a runner's name and the full path of an interpreter, not \"%s\"",
 			       spec);
-	folder = xstrdup("/tmp/sallyport-runners-XXXXXX");
-	if (!mkdtemp(folder) || chmod(folder, 0755))
-		return err_errno(err, "making a folder for runner files");
-	int result = fill(folder, config->jailer.runners_dir, runner, equals + 1, err);
+	const int result = make_folder(folder, trying->from, runner, equals + 1, err);
 
 	if (result < 0)
 		return result;
-	auto_json struct json_object *line = json_object_new_object();
-
-	json_add_string(line, "runner", spec);
-	if (json)
-		cli_print_json(stdout, line, false);
-	else
-		printf("== %s\n", spec);
-	return run_self(folder, config->jailer.runners_dir, err);
+	print_line(trying->options, "runner", "==", spec);
+	setenv("SALLYPORT_JAILER_RUNNERS_DIR", folder, 1);
+	return trying->replay(trying, err);
 }
 
-static int find_first_bad(const struct replay_runners *runners, const struct config *config, bool json, struct err *err)
+/* The list goes from good to bad: with as few replays as that takes. */
+static int find_first_bad(const struct replay_trying *trying, struct err *err)
 {
-	size_t from = 0, to = runners->list.count; /* the first bad one is among [from, to], `to` being none */
-	auto_json struct json_object *line = json_object_new_object();
+	const struct bind_strings *list = &trying->options->runners;
+	size_t from = 0, to = list->count; /* the first bad one is among [from, to], `to` being none */
 
 	while (from < to) {
-		size_t middle = (from + to) / 2;
-		int result = run_one(runners->list.items[middle], config, json, err);
+		const size_t middle = (from + to) / 2;
+		const int result = try_one(trying, middle, err);
 
+		if (result != CLI_OK && result != CLI_DIFFERENT)
+			return result;
 		if (result == CLI_DIFFERENT)
 			to = middle;
-		else if (result == CLI_OK)
-			from = middle + 1;
 		else
-			return result;
+			from = middle + 1;
 	}
-	const char *found = from < runners->list.count ? runners->list.items[from] : NULL;
-
-	json_add_string(line, "first_bad", found);
-	if (json)
-		cli_print_json(stdout, line, false);
-	else
-		printf("first bad: %s\n", found ? found : "none");
-	return found ? CLI_DIFFERENT : CLI_OK;
+	print_line(trying->options, "first_bad", "first bad:", from < list->count ? list->items[from] : NULL);
+	return from < list->count ? CLI_DIFFERENT : CLI_OK;
 }
 
-int replay_runners_run(const struct replay_runners *runners, const struct config *config, bool json, struct err *err)
+int replay_runners_run(const struct replay_trying *asked, struct err *err)
 {
-	static const int worse[] = {CLI_OK, CLI_DIFFERENT, CLI_INCOMPLETE, CLI_JUDGE_ERROR, CLI_USAGE};
-	size_t worst = 0;
+	struct replay_trying own = *asked, *trying = &own;
+	struct config config = *asked->config; /* the same strings */
+	auto_free char *folder = NULL, *from = realpath(config.jailer.runners_dir, NULL);
+	int worst = CLI_OK;
+	int result = from ? scratch_folder(&folder, err) : err_errno(err, "%s", config.jailer.runners_dir);
 
-	if (runners->first_bad)
-		return find_first_bad(runners, config, json, err);
-	for (size_t i = 0; i < runners->list.count; i++) {
-		int result = run_one(runners->list.items[i], config, json, err);
-		size_t rank = 0;
-
-		if (result < 0)
-			return result;
-		while (rank < ARRAY_SIZE(worse) - 1 && worse[rank] != result)
-			rank++;
-		worst = MAX(worst, rank);
+	if (result == 0 && chmod(folder, 0755) < 0)
+		result = err_errno(err, "%s", folder);
+	config.jailer.socket = NULL; /* the service has its own runner files */
+	trying->config = &config;
+	trying->from = from;
+	trying->folder = folder;
+	if (!trying->options->old_runners)
+		trying->options->old_runners = from;
+	if (result == 0 && trying->options->first_bad)
+		return find_first_bad(trying, err);
+	for (size_t i = 0; result >= 0 && i < trying->options->runners.count; i++) {
+		result = try_one(trying, i, err);
+		worst = result == CLI_JUDGE_ERROR || worst == CLI_JUDGE_ERROR ? CLI_JUDGE_ERROR : MAX(worst, result);
 	}
-	return worse[worst];
+	return result < 0 ? result : worst;
 }

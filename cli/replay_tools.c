@@ -15,8 +15,7 @@ int replay_tools_connect(const struct config *config, struct upstream **ret, str
 
 	if (result == 0 && !*ret)
 		return err_set(err, ERR_INVALID,
-			       "--live: no file says what servers there are: name it with --upstream, or by "
-			       "upstream.file in the configuration");
+			       "--live: no file says what servers there are: name it with --upstream, or by upstream.file in the configuration");
 	return result;
 }
 

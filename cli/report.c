@@ -21,11 +21,8 @@
 #include "lib/store/transfer/store_results.h"
 
 const struct cli_option report_options[] = {
-	{.name = "report",
-	 .type = CLI_STRINGS,
-	 .offset = offsetof(struct report_wanted, files),
-	 .value = "FORMAT=FILE",
-	 .help = "write a report, too: text, jsonl, junit, tap or html; repeatable"},
+	{.name = "report", .type = CLI_STRINGS, .offset = offsetof(struct report_wanted, files), .value = "FORMAT=FILE",
+	 .help = "write a report in FORMAT: text, jsonl, junit, tap or html; repeatable"},
 	{0},
 };
 

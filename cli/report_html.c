@@ -152,16 +152,14 @@ static void list(const struct report_all *all, FILE *out)
 void report_html(const struct report_all *all, FILE *out)
 {
 	fputs("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-	      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src "
-	      "'unsafe-inline'\">\n"
+	      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n"
 	      "<meta name=\"viewport\" content=\"width=device-width\">\n<title>",
 	      out);
 	report_escaped(out, all->title);
 	fprintf(out, "</title>\n<style>%s</style>\n</head>\n<body>\n<h1>", style);
 	report_escaped(out, all->title);
 	fprintf(out,
-		"</h1>\n<p><b class=\"pass\">%zu passed</b>, <b class=\"fail\">%zu failed</b>, <b class=\"error\">%zu "
-		"errors</b>, <b class=\"skip\">%zu skipped</b>; %.1f s</p>\n",
+		"</h1>\n<p><b class=\"pass\">%zu passed</b>, <b class=\"fail\">%zu failed</b>, <b class=\"error\">%zu errors</b>, <b class=\"skip\">%zu skipped</b>; %.1f s</p>\n",
 		all->states[REPORT_PASS], all->states[REPORT_FAIL], all->states[REPORT_ERROR], all->states[REPORT_SKIP],
 		all->seconds);
 	chart(all, out);

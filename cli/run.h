@@ -66,7 +66,7 @@ int run_session(struct jail_client *client, const struct run_request *request, s
 
 /* --- run_report.c */
 int run_exit_code(const struct run_outcome *outcome);
-/* isolate's keys, sallyport(1) lists them. `fd` was opened before the run, so that a wrong path stops it early. */
+/* isolate's keys, sallyport-run(1) lists them. `fd` was opened before the run, so that a wrong path stops it early. */
 int run_meta_write(int fd, const struct run_outcome *outcome, struct err *err);
 struct json_object *run_json(const struct run_outcome *outcome);
 /* What a person at a terminal wants to know besides the output. */

@@ -7,7 +7,6 @@
 #include "lib/base/util.h"
 #include "lib/bridge/bridge_tools.h"
 
-#define OWNER       "local"
 #define SERVERS_MAX 16
 
 void run_tools_step(struct run_tools *tools, struct jail *jail)
@@ -38,8 +37,7 @@ static int connect_all(struct run_tools *ret, const struct run_tools_spec *spec,
 
 	if (result == 0 && !ret->upstream)
 		return err_set(err, ERR_INVALID,
-			       "--servers: no file says what servers there are: name it with --upstream, or by "
-			       "upstream.file in the configuration");
+			       "--servers: no file says what servers there are: name it with --upstream, or by upstream.file in the configuration");
 	if (result == 0)
 		result = bridge_start(ret->upstream, &ret->bridge, err);
 	if (result < 0)
@@ -47,7 +45,7 @@ static int connect_all(struct run_tools *ret, const struct run_tools_spec *spec,
 	const struct bridge_tools_spec tools = {.bridge = ret->bridge,
 						.upstream = ret->upstream,
 						.config = spec->config,
-						.owner = OWNER,
+						.owner = STORE_OWNER_LOCAL,
 						.grant = "*",
 						.servers = {.items = names, .count = count},
 						.runner = spec->runner,

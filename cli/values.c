@@ -140,8 +140,7 @@ int cli_parse_time(const char *text, int64_t now_us, int64_t *ret_us, struct err
 {
 	if (day_parse(text, now_us, ret_us) && ago_parse(text, now_us, ret_us) && calendar_parse(text, ret_us))
 		return err_set(err, ERR_INVALID,
-			       "'%s' is not a time: write 15m, 2h or 3d (ago), today, yesterday, 2026-11-21 or "
-			       "2026-11-21T08:11",
+			       "'%s' is not a time: write 15m, 2h or 3d (ago), today, yesterday, 2026-11-21 or 2026-11-21T08:11",
 			       text);
 	return 0;
 }

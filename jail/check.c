@@ -13,7 +13,7 @@
 #include <sys/utsname.h>
 
 #include "jail/init/landlock.h"
-#include "layers.h"
+#include "jail/root/layers.h"
 #include "lib/base/util.h"
 #include "start.h"
 

@@ -209,8 +209,7 @@ int idmap_start(const struct idmap_spec *spec, int *ret_socket, struct err *err)
 				close(fd);
 		_exit(idmap_main(spec, theirs, jailer));
 	}
-	if (spec->listen_fd >= 0)
-		close(spec->listen_fd);
+	close_pointer(&spec->listen_fd);
 	*ret_socket = steal_fd(&ours);
 	return 0;
 }

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-#include "identity.h"
+#include "jail/base/identity.h"
 #include "lib/base/config.h"
 #include "lib/base/err.h"
 

@@ -8,7 +8,7 @@
  */
 #pragma once
 
-#include "cell.h"
+#include "jail/cell/cell.h"
 #include "versions.h"
 
 #define SERVER_CLIENTS_MAX 256

@@ -321,8 +321,7 @@ static int do_run(struct server_request *asked)
 		return cell_queue_run(asked->jail->cell, &program, &asked->err);
 	const int given[] = {program.code_fd, program.stdin_fd, program.stdout_fd, program.stderr_fd, program.tools_fd};
 	for (size_t i = 0; i < ARRAY_SIZE(given); i++)
-		if (given[i] >= 0)
-			close(given[i]);
+		close_pointer(&given[i]);
 	return result;
 }
 

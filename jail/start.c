@@ -25,7 +25,7 @@
 #include "jail/init/init.h"
 #include "jail/init/landlock.h"
 #include "jail/init/seccomp.h"
-#include "layers.h"
+#include "jail/root/layers.h"
 #include "lib/base/log.h"
 #include "lib/base/util.h"
 

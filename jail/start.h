@@ -9,8 +9,8 @@
  */
 #pragma once
 
+#include "jail/relay/net.h"
 #include "lib/base/notify.h"
-#include "net.h"
 #include "server.h"
 #include "versions.h"
 

@@ -107,8 +107,7 @@ static void finish(struct versions *versions)
 		versions->told = versions->told || versions->runner->awaited;
 		versions->runner->awaited = false;
 	}
-	if (versions->output >= 0)
-		close(steal_fd(&versions->output));
+	fd_close(&versions->output);
 	if (versions->cell)
 		cell_destroy(steal(&versions->cell));
 }
@@ -252,6 +251,5 @@ void versions_clear(struct versions *versions)
 {
 	if (versions->cell)
 		cell_destroy(steal(&versions->cell));
-	if (versions->output >= 0)
-		close(steal_fd(&versions->output));
+	fd_close(&versions->output);
 }

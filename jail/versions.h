@@ -8,7 +8,7 @@
  */
 #pragma once
 
-#include "cell.h"
+#include "jail/cell/cell.h"
 
 struct versions {
 	struct cells *cells;

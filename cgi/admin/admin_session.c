@@ -26,6 +26,7 @@
 #define SECRET_BYTES  32
 #define SECRET_DIGITS (2 * SECRET_BYTES)
 #define COOKIES_MAX   4096
+#define COOKIES_TRIED 16 /* of our name */
 #define ADDRESS_SLOTS 1024
 #define ENTRY_EVERY   (10 * INT64_C(1000000)) /* failures are entries of the audit log at most so often */
 #define ADDRESS_SIZE  64
@@ -85,26 +86,22 @@ static void set_cookie(struct http_exchange *exchange, const char *value, int64_
 		     cookie_name(exchange), value, (long long)seconds, is_secure(exchange) ? "; Secure" : "");
 }
 
-/* The secret in the request's cookie; false: there is none of the right form. */
-static bool read_cookie(const struct http_exchange *exchange, char ret[SECRET_DIGITS + 1])
+/* The secret of the next cookie of the name, from *at on; false: there is no more of the right form. */
+static bool next_cookie(const char *name, const char **at, char ret[SECRET_DIGITS + 1])
 {
-	auto_free char *buffer = xmalloc(COOKIES_MAX);
-	const char *name = cookie_name(exchange);
-	const char *at = request_header(exchange->request, "HTTP_COOKIE", buffer, COOKIES_MAX);
 	const size_t length = strlen(name);
 
-	while (at && *at) {
-		at += strspn(at, "; ");
-		if (strncmp(at, name, length) == 0 && at[length] == '=') {
-			at += length + 1;
-			if (strspn(at, "0123456789abcdef") != SECRET_DIGITS ||
-			    (at[SECRET_DIGITS] && at[SECRET_DIGITS] != ';'))
-				return false;
-			memcpy(ret, at, SECRET_DIGITS);
-			ret[SECRET_DIGITS] = '\0';
-			return true;
-		}
-		at += strcspn(at, ";");
+	while (**at) {
+		*at += strspn(*at, "; ");
+		const char *value = *at + length + 1;
+		const bool named = strncmp(*at, name, length) == 0 && (*at)[length] == '=';
+
+		*at += strcspn(*at, ";");
+		if (!named || strspn(value, "0123456789abcdef") != SECRET_DIGITS || value + SECRET_DIGITS != *at)
+			continue;
+		memcpy(ret, value, SECRET_DIGITS);
+		ret[SECRET_DIGITS] = '\0';
+		return true;
 	}
 	return false;
 }
@@ -171,18 +168,32 @@ static int check_token(const struct store_token *token, struct err *err)
 	return 0;
 }
 
+/* 1: a session of one of the cookies; 0: these have ended; -1: there is no cookie. Another application of the host may
+ * plant a cookie of the same name in front of ours. */
+static int find_session(struct http_exchange *exchange, uint8_t ret_sum[SHA256_SIZE], struct admin_session *ret)
+{
+	auto_free char *buffer = xmalloc(COOKIES_MAX);
+	const char *at = request_header(exchange->request, "HTTP_COOKIE", buffer, COOKIES_MAX);
+	char secret[SECRET_DIGITS + 1];
+	int found = -1;
+
+	for (int i = 0; found <= 0 && i < COOKIES_TRIED && at && next_cookie(cookie_name(exchange), &at, secret); i++) {
+		sha256_bytes(secret, SECRET_DIGITS, ret_sum);
+		found = take_session(exchange, ret_sum, ret);
+	}
+	explicit_bzero(secret, sizeof(secret));
+	explicit_bzero(buffer, COOKIES_MAX);
+	return found;
+}
+
 int admin_session_find(struct http_exchange *exchange, struct admin_visitor *ret, struct err *err)
 {
-	char secret[SECRET_DIGITS + 1];
 	struct admin_visitor visitor;
 	struct admin_session session;
+	int found = find_session(exchange, visitor.sum, &session);
 
-	if (!read_cookie(exchange, secret))
-		return err_set(err, ERR_DENIED, "sign in");
-	sha256_bytes(secret, SECRET_DIGITS, visitor.sum);
-	explicit_bzero(secret, sizeof(secret));
-	if (!take_session(exchange, visitor.sum, &session))
-		return err_set(err, ERR_DENIED, "the session has ended: sign in again");
+	if (found <= 0)
+		return err_set(err, ERR_DENIED, found < 0 ? "sign in" : "the session has ended: sign in again");
 	memcpy(visitor.secret, session.secret, sizeof(visitor.secret));
 	int result = store_token_find(exchange->server->store, session.token, &visitor.token, err);
 

@@ -1,4 +1,10 @@
-/* access.c - see access.h. */
+/*
+ * access.c - see access.h.
+ *
+ * Everything is counted in memory, under one lock: of each token that was seen its credit of requests and its calls
+ * under way; of requests for files, which need no token, how many are being answered, by conversation, by client
+ * address and in all. A restart forgets it.
+ */
 #include "access.h"
 
 #include <pthread.h>
@@ -24,9 +30,18 @@ struct entry {
 	int64_t calls;
 };
 
+/* Requests for files that are being answered, of one conversation or one client. */
+struct reads {
+	struct reads *next;
+	char *key; /* "p" and the conversation's hash, "a" and the client's address */
+	int count;
+};
+
 struct limiter {
 	pthread_mutex_t lock;
 	struct entry *slots[SLOTS];
+	struct reads *reads; /* few: with a count above 0 each */
+	int all_reads;
 };
 
 struct limiter *access_limiter_new(void)
@@ -159,12 +174,12 @@ bool access_open(const struct http_exchange *exchange, struct access_refusal *re
 		      "This host is being emptied: nothing starts here now, what is under way ends; try again later");
 }
 
-bool access_enter(const struct http_exchange *exchange, struct access_refusal *ret)
+bool access_enter(struct http_exchange *exchange, struct access_refusal *ret)
 {
 	struct limiter *limiter = exchange->server->limiter;
 	int64_t most = exchange->server->config->limits.in_flight;
 
-	if (!exchange->token.id[0])
+	if (!exchange->token.id[0] || exchange->places++ > 0)
 		return true;
 	pthread_mutex_lock(&limiter->lock);
 	struct entry *entry = find(limiter, exchange->token.id);
@@ -174,19 +189,103 @@ bool access_enter(const struct http_exchange *exchange, struct access_refusal *r
 	pthread_mutex_unlock(&limiter->lock);
 	if (free_place)
 		return true;
+	exchange->places = 0;
 	store_refused(exchange->server->store, STORE_AUDIT_LIMIT, "calls", exchange->token.owner);
 	return refuse(ret, 429, CALL_RETRY_SECONDS,
 		      "Too many calls: %lld of this token are under way already; wait for one of them",
 		      (long long)most);
 }
 
-void access_leave(const struct http_exchange *exchange)
+void access_leave(struct http_exchange *exchange)
 {
 	struct limiter *limiter = exchange->server->limiter;
 
-	if (!exchange->token.id[0])
+	if (!exchange->token.id[0] || --exchange->places > 0)
 		return;
 	pthread_mutex_lock(&limiter->lock);
 	find(limiter, exchange->token.id)->calls--;
+	pthread_mutex_unlock(&limiter->lock);
+}
+
+/* -------- requests for files -------------------------------------------------------------------------- */
+
+/* Under the lock: adds to the count of a key. A row whose count is 0 goes. */
+static void change_reads(struct limiter *limiter, const char *key, int change)
+{
+	struct reads **at = &limiter->reads;
+
+	while (*at && !streq((*at)->key, key))
+		at = &(*at)->next;
+	struct reads *reads = *at;
+
+	if (!reads) {
+		*at = reads = xcalloc(1, sizeof(*reads));
+		reads->key = xstrdup(key);
+	}
+	reads->count += change;
+	if (reads->count > 0)
+		return;
+	*at = reads->next;
+	free(reads->key);
+	free(reads);
+}
+
+struct read_keys {
+	char *place, *address;
+};
+#define auto_read_keys __attribute__((cleanup(read_keys_clear)))
+static void read_keys_clear(struct read_keys *keys)
+{
+	free(keys->place);
+	free(keys->address);
+}
+
+static struct read_keys read_keys(const struct http_exchange *exchange, const char *place)
+{
+	const char *address = request_param(exchange->request, "REMOTE_ADDR");
+
+	return (struct read_keys){xasprintf("p%s", place), xasprintf("a%s", address ? address : "")};
+}
+
+/* Under the lock. */
+static void count_read(struct limiter *limiter, const struct read_keys *keys, int change)
+{
+	limiter->all_reads += change;
+	change_reads(limiter, keys->place, change);
+	change_reads(limiter, keys->address, change);
+}
+
+static int reads_of(const struct limiter *limiter, const char *key)
+{
+	for (const struct reads *reads = limiter->reads; reads; reads = reads->next)
+		if (streq(reads->key, key))
+			return reads->count;
+	return 0;
+}
+
+bool access_read_enter(const struct http_exchange *exchange, const char *place, struct access_refusal *ret)
+{
+	struct limiter *limiter = exchange->server->limiter;
+	auto_read_keys struct read_keys keys = read_keys(exchange, place);
+
+	pthread_mutex_lock(&limiter->lock);
+	const bool free_place = limiter->all_reads < ACCESS_READS &&
+				reads_of(limiter, keys.place) < ACCESS_READS_PLACE &&
+				reads_of(limiter, keys.address) < ACCESS_READS_ADDRESS;
+
+	if (free_place)
+		count_read(limiter, &keys, 1);
+	pthread_mutex_unlock(&limiter->lock);
+	return free_place || refuse(ret, 429, CALL_RETRY_SECONDS,
+				    "Too many requests for files at once: wait for one of them");
+}
+
+void access_read_leave(const struct http_exchange *exchange, const char *place)
+{
+	struct limiter *limiter = exchange->server->limiter;
+	auto_read_keys struct read_keys keys = read_keys(exchange, place);
+
+	pthread_mutex_lock(&limiter->lock);
+	count_read(limiter, &keys, -1);
 	pthread_mutex_unlock(&limiter->lock);
 }

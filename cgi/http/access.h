@@ -40,6 +40,16 @@ bool access_allows(unsigned scopes, unsigned scope);
 bool access_scope(const struct http_exchange *exchange, unsigned scope, struct access_refusal *ret);
 /* May anything of the owner start here? Not while `sallyport drain` says no. */
 bool access_open(const struct http_exchange *exchange, struct access_refusal *ret);
-/* Takes a place among limits.in_flight for a call of a tool. Every true is followed by one access_leave. */
-bool access_enter(const struct http_exchange *exchange, struct access_refusal *ret);
-void access_leave(const struct http_exchange *exchange);
+/* Takes a place among limits.in_flight for a call of a tool, unless the request has one. Every true is followed by one
+ * access_leave; the last one gives the place back. */
+bool access_enter(struct http_exchange *exchange, struct access_refusal *ret);
+void access_leave(struct http_exchange *exchange);
+
+/* Requests for files need no token, only an address that they know: their number is bounded by conversation, by the
+ * client's address and in all, so that archives that are never read leave threads for everything else. */
+#define ACCESS_READS_PLACE   8
+#define ACCESS_READS_ADDRESS 32
+#define ACCESS_READS         64
+/* `place`: the conversation's hash. Every true is followed by one access_read_leave with the same arguments. */
+bool access_read_enter(const struct http_exchange *exchange, const char *place, struct access_refusal *ret);
+void access_read_leave(const struct http_exchange *exchange, const char *place);

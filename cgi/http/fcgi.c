@@ -22,6 +22,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <sys/resource.h>
 #include <sys/select.h>
 #include <sys/socket.h>
@@ -29,12 +30,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "thread.h"
 #include "fcgi_head.h"
 #include "http.h"
 #include "lib/base/log.h"
 #include "lib/base/util.h"
 #include "stream.h"
+#include "thread.h"
 
 #define WAKE_SIGNAL     SIGUSR2
 #define WAKE_EVERY_MS   20
@@ -51,7 +52,8 @@ struct fcgi_pool {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	int threads, waiting;
-	bool stopping;
+	atomic_bool stopping;
+	unsigned generation;    /* of the requests that are accepted now */
 	struct worker *workers; /* list of all threads */
 };
 struct worker {
@@ -59,6 +61,7 @@ struct worker {
 	struct fcgi_pool *pool;
 	pthread_t thread;
 	bool waiting; /* in accept */
+	unsigned generation;
 };
 
 struct fcgi_connection {
@@ -245,6 +248,7 @@ static bool begin_waiting(struct worker *worker)
 		return false;
 	worker->waiting = true;
 	pool->waiting++;
+	pthread_cond_broadcast(&pool->changed);
 	return true;
 }
 
@@ -254,6 +258,7 @@ static void end_waiting(struct worker *worker)
 	struct err err = ERR_INIT;
 
 	worker->waiting = false;
+	worker->generation = pool->generation;
 	pool->waiting--;
 	pthread_cond_broadcast(&pool->changed);
 	if (!pool->stopping && pool->waiting == 0 && pool->threads < FCGI_THREADS_MAX && spawn(pool, &err) < 0)
@@ -289,18 +294,42 @@ static bool begin_request(FCGX_Request *fcgi, int fd)
 	return true;
 }
 
-static void serve_connection(struct worker *worker, struct fcgi_connection *connection, int fd)
+static void serve_connection(const struct fcgi_pool *pool, struct fcgi_connection *connection, int fd)
 {
 	connection->moved = 0;
 	if (!fcgi_head_wait(fd)) {
 		close(fd);
 	} else if (begin_request(&connection->fcgi, fd)) {
-		serve_one(worker->pool, connection);
+		serve_one(pool, connection);
 		FCGX_Finish_r(&connection->fcgi);
 	}
 	/* glibc keeps what a thread has freed for that thread: with each thread's largest request, for good. */
 	if (connection->moved > FCGI_LARGE_BYTES)
 		malloc_trim(0);
+}
+
+/* One line a second at most: each thread fails ten times in that time. */
+static void log_failure(int error)
+{
+	static _Atomic int64_t logged_us;
+	const int64_t now = clock_monotonic_us();
+	int64_t last = logged_us;
+
+	if ((last == 0 || now - last >= 1000000) && atomic_compare_exchange_strong(&logged_us, &last, now))
+		log_event(LOG_WARN, "accept failed", "error", strerror(error), NULL);
+}
+
+/* The next connection; -1: try again. A thread that finds no descriptor pauses here, where it counts as waiting: no
+ * other thread is started in its place. */
+static int next_connection(struct fcgi_pool *pool)
+{
+	int fd = accept4(pool->listen_fd, NULL, NULL, SOCK_CLOEXEC);
+
+	if (fd < 0 && !pool->stopping && errno != EINTR && errno != ECONNABORTED) {
+		log_failure(errno);
+		poll(NULL, 0, ACCEPT_PAUSE_MS);
+	}
+	return fd;
 }
 
 static void *work(void *arg)
@@ -313,19 +342,13 @@ static void *work(void *arg)
 	pthread_mutex_lock(&pool->lock);
 	while (begin_waiting(worker)) {
 		pthread_mutex_unlock(&pool->lock);
-		int fd = accept4(pool->listen_fd, NULL, NULL, SOCK_CLOEXEC), error = errno;
+		int fd = next_connection(pool);
 
 		pthread_mutex_lock(&pool->lock);
 		end_waiting(worker);
-		bool stopping = pool->stopping;
-
 		pthread_mutex_unlock(&pool->lock);
-		if (fd >= 0) {
-			serve_connection(worker, &connection, fd);
-		} else if (!stopping && error != EINTR && error != ECONNABORTED) {
-			log_event(LOG_WARN, "accept failed", "error", strerror(error), NULL);
-			poll(NULL, 0, ACCEPT_PAUSE_MS); /* out of descriptors, say: no busy loop */
-		}
+		if (fd >= 0)
+			serve_connection(pool, &connection, fd);
 		pthread_mutex_lock(&pool->lock);
 	}
 	FCGX_Free(&connection.fcgi, 1);
@@ -341,6 +364,7 @@ static int spawn(struct fcgi_pool *pool, struct err *err)
 	struct worker *worker = xcalloc(1, sizeof(*worker));
 
 	worker->pool = pool;
+	worker->generation = pool->generation;
 	int error = thread_start(&worker->thread, true, work, worker);
 
 	if (error != 0) {
@@ -408,6 +432,41 @@ static struct timespec after_ms(int64_t ms)
 		time.tv_nsec -= 1000000000;
 	}
 	return time;
+}
+
+/* Under the lock. */
+static int count_older(const struct fcgi_pool *pool)
+{
+	int count = 0;
+
+	for (const struct worker *worker = pool->workers; worker; worker = worker->next)
+		count += !worker->waiting && worker->generation != pool->generation;
+	return count;
+}
+
+int fcgi_pool_settle(struct fcgi_pool *pool, int seconds)
+{
+	struct timespec until = after_ms(seconds * 1000LL);
+	int result = 0, left;
+
+	pthread_mutex_lock(&pool->lock);
+	pool->generation++;
+	while ((left = count_older(pool)) > 0 && result != ETIMEDOUT)
+		result = pthread_cond_timedwait(&pool->changed, &pool->lock, &until);
+	pthread_mutex_unlock(&pool->lock);
+	return left;
+}
+
+void fcgi_pool_answer_rest(struct fcgi_pool *pool)
+{
+	struct fcgi_connection connection = {0};
+	struct pollfd wait = {.fd = pool->listen_fd, .events = POLLIN};
+	int fd;
+
+	FCGX_InitRequest(&connection.fcgi, -1, 0);
+	while (poll(&wait, 1, 0) == 1 && (fd = accept4(pool->listen_fd, NULL, NULL, SOCK_CLOEXEC)) >= 0)
+		serve_connection(pool, &connection, fd);
+	FCGX_Free(&connection.fcgi, 1);
 }
 
 void fcgi_pool_stop_accepting(struct fcgi_pool *pool)

@@ -25,8 +25,13 @@ void fcgi_cap_descriptors(void);
 /* Serves `listen_fd` (stays the caller's) by `handle` on threads of its own. Signals must be blocked in the caller. */
 int fcgi_pool_start(struct server *server, http_handler *handle, int listen_fd, int spare, struct fcgi_pool **ret,
 		    struct err *err);
+/* Waits for the requests that are being answered now, at most this long; returns how many are left. New ones are
+ * accepted meanwhile. */
+int fcgi_pool_settle(struct fcgi_pool *pool, int seconds);
 /* No new requests from now on; returns when no thread is in accept any more. */
 void fcgi_pool_stop_accepting(struct fcgi_pool *pool);
+/* Behind it: answers what still waits on the socket. */
+void fcgi_pool_answer_rest(struct fcgi_pool *pool);
 /* Waits for the requests that are under way, at most this long; returns how many are left. Frees the pool if none is.
  */
 int fcgi_pool_finish(struct fcgi_pool *pool, int seconds);

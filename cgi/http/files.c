@@ -10,6 +10,7 @@
 
 #include <string.h>
 
+#include "access.h"
 #include "files_change.h"
 #include "files_list.h"
 #include "lib/base/log.h"
@@ -193,6 +194,23 @@ void files_download(struct http_exchange *exchange, const char *method, const st
 	}
 }
 
+static void read_place(struct http_exchange *exchange, const char *method, const struct files_place *place)
+{
+	const char *hash = place->conversation.hash;
+	struct access_refusal refusal;
+
+	if (!access_read_enter(exchange, hash, &refusal)) {
+		reply_header(exchange->reply, "Retry-After", "%lld", (long long)refusal.retry_seconds);
+		reply_refuse(exchange->reply, refusal.status, refusal.text);
+		return;
+	}
+	if (place->folder)
+		files_list(exchange, place);
+	else
+		files_download(exchange, method, place);
+	access_read_leave(exchange, hash);
+}
+
 void files_handle(struct http_exchange *exchange, const char *method, const char *rest)
 {
 	const bool reads = streq(method, "GET") || streq(method, "HEAD");
@@ -208,9 +226,6 @@ void files_handle(struct http_exchange *exchange, const char *method, const char
 	} else if (!reads) {
 		files_change(exchange, method, &place);
 	} else if (files_place_readable(exchange, &place)) {
-		if (place.folder)
-			files_list(exchange, &place);
-		else
-			files_download(exchange, method, &place);
+		read_place(exchange, method, &place);
 	}
 }

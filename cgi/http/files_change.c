@@ -11,7 +11,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "access.h"
+#include "body.h"
 #include "files_list.h"
 #include "lib/base/log.h"
 #include "lib/base/util.h"
@@ -29,6 +29,16 @@ void files_change_refuse(struct reply *reply, const struct err *err)
 	snprintf(reply->outcome, sizeof(reply->outcome), "%s", err_info(err->code)->name);
 }
 
+static void refuse_access(struct reply *reply, const struct access_refusal *refusal)
+{
+	if (refusal->status == 429)
+		reply_header(reply, "Retry-After", "%lld", (long long)refusal->retry_seconds);
+	if (refusal->status == 403)
+		reply_header(reply, "WWW-Authenticate",
+			     "Bearer realm=\"sallyport\", error=\"insufficient_scope\", scope=\"%s\"", refusal->scope);
+	reply_refuse(reply, refusal->status, refusal->text);
+}
+
 bool files_change_body(struct http_exchange *exchange, struct buf *body)
 {
 	const struct request *request = exchange->request;
@@ -36,6 +46,7 @@ bool files_change_body(struct http_exchange *exchange, struct buf *body)
 	const char *encoding = request_param(request, "HTTP_CONTENT_ENCODING");
 	const int64_t megabytes = exchange->server->config->limits.body_mb;
 	struct err err = ERR_INIT;
+	struct access_refusal refusal;
 	uint64_t bytes = 0;
 	bool known = length && *length;
 
@@ -47,6 +58,10 @@ bool files_change_body(struct http_exchange *exchange, struct buf *body)
 	}
 	if (known && parse_u64(length, 0, INT64_MAX, &bytes) < 0) {
 		reply_refuse(exchange->reply, 400, "bad Content-Length");
+		return false;
+	}
+	if (!body_enter(exchange, &refusal)) {
+		refuse_access(exchange->reply, &refusal);
 		return false;
 	}
 	if (bytes <= body->max && request->read_body(request->arg, body, &err) < 0) {
@@ -66,16 +81,6 @@ bool files_change_body(struct http_exchange *exchange, struct buf *body)
 		return false;
 	}
 	return true;
-}
-
-static void refuse_access(struct reply *reply, const struct access_refusal *refusal)
-{
-	if (refusal->status == 429)
-		reply_header(reply, "Retry-After", "%lld", (long long)refusal->retry_seconds);
-	if (refusal->status == 403)
-		reply_header(reply, "WWW-Authenticate",
-			     "Bearer realm=\"sallyport\", error=\"insufficient_scope\", scope=\"%s\"", refusal->scope);
-	reply_refuse(reply, refusal->status, refusal->text);
 }
 
 bool files_change_enter(struct http_exchange *exchange, unsigned scope)

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "access.h"
 #include "auth.h"
 #include "lib/base/utf8.h"
 #include "lib/base/util.h"
@@ -110,8 +111,8 @@ void files_place_download(const struct server *server, const char *conversation,
 	const struct config *config = server->config;
 	struct store_conversation row = {0};
 
-	if (config->workspace.path && streq(conversation, config->workspace.conversation)) {
-		buf_printf(out, "%s/", config->workspace.path);
+	if (config->workspace_folder.path && streq(conversation, config->workspace_folder.conversation)) {
+		buf_printf(out, "%s/", config->workspace_folder.path);
 		utf8_printable(out, file->name, file->name_length);
 		return;
 	}
@@ -175,9 +176,13 @@ bool files_place_readable(struct http_exchange *exchange, const struct files_pla
 	if (request_param(exchange->request, "HTTP_AUTHORIZATION")) {
 		if (auth_token(exchange) < 0)
 			return false;
-		if (streq(exchange->token.owner, place->conversation.owner))
+		if (!streq(exchange->token.owner, place->conversation.owner)) {
+			reply_refuse(exchange->reply, 404, NOT_FOUND);
+			return false;
+		}
+		if (access_allows(access_scopes(&exchange->token), STORE_SCOPE_FILES))
 			return true;
-		reply_refuse(exchange->reply, 404, NOT_FOUND);
+		reply_refuse(exchange->reply, 403, "this token lacks the scope \"files\"");
 		return false;
 	}
 	reply_refuse(exchange->reply, 403,

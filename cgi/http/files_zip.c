@@ -2,7 +2,8 @@
  * files_zip.c - see files_zip.h; the only file of the gateway that knows libarchive.
  *
  * The archive is made while it is sent: neither memory nor disk holds it. Names that are not UTF-8 show their bytes as
- * \xNN, because a zip archive cannot say what they are. What the client does not take for STREAM_SEND_SECONDS ends it.
+ * \xNN, because a zip archive cannot say what they are. A client that takes nothing for STREAM_SEND_SECONDS, or
+ * less than SLOWEST_BYTES a second, ends it.
  */
 #include "files_zip.h"
 
@@ -17,7 +18,9 @@
 #include "lib/store/blob/store_blob.h"
 #include "lib/store/record/store_resource.h"
 
-#define BLOCK (64 * 1024)
+#define BLOCK         (64 * 1024)
+#define SLOW_SECONDS  60          /* after which a client must have taken so much a second: */
+#define SLOWEST_BYTES (16 * 1024) /* a request thread waits for it */
 
 struct zip {
 	struct http_exchange *exchange;
@@ -25,8 +28,16 @@ struct zip {
 	struct archive *archive;
 	struct archive_entry *entry;
 	char *block;
+	int64_t began_us, sent;
 	bool failed;
 };
+
+static bool too_slow(const struct zip *zip)
+{
+	const int64_t seconds = (clock_monotonic_us() - zip->began_us) / 1000000;
+
+	return seconds > SLOW_SECONDS && zip->sent / seconds < SLOWEST_BYTES;
+}
 
 static void send_head(struct reply *reply)
 {
@@ -58,7 +69,8 @@ static la_ssize_t send_piece(struct archive *archive, void *arg, const void *dat
 		reply->gone = request->send(request->arg, head.data, head.length) < 0;
 	}
 	if (!reply->gone)
-		reply->gone = request->send(request->arg, data, length) < 0;
+		reply->gone = too_slow(zip) || request->send(request->arg, data, length) < 0;
+	zip->sent += (int64_t)length;
 	return reply->gone ? -1 : (la_ssize_t)length;
 }
 
@@ -123,7 +135,8 @@ int files_zip(struct http_exchange *exchange, const struct files_place *place, s
 			  .place = place,
 			  .archive = archive_write_new(),
 			  .entry = archive_entry_new(),
-			  .block = xmalloc(BLOCK)};
+			  .block = xmalloc(BLOCK),
+			  .began_us = clock_monotonic_us()};
 	const struct store_page page = {.limit = -1};
 	int result = begin(&zip, err);
 

@@ -97,12 +97,11 @@ static int check_listener(const struct hub *hub, const struct hub_listener *list
 		if (listener->exclusive && other->exclusive && streq(other->session, listener->session))
 			return err_set(err, ERR_CONFLICT, "this session already has such a stream");
 	}
-	if (own >= HUB_LISTENERS_OWNER_MAX)
-		return err_set(err, ERR_BUSY, "you already have %d open streams: close one",
-			       HUB_LISTENERS_OWNER_MAX);
 	if (all >= HUB_LISTENERS_MAX)
-		return err_set(err, ERR_BUSY, "this server already has %d open streams: try again later",
-			       HUB_LISTENERS_MAX);
+		return err_set(err, ERR_BUSY, "this server already has %zu open streams: try again later", all);
+	/* So a few owners never take all: each leaves as many as it has. */
+	if (own >= HUB_LISTENERS_OWNER_MAX || own >= HUB_LISTENERS_MAX - all)
+		return err_set(err, ERR_BUSY, "you already have %zu open streams: close one", own);
 	return 0;
 }
 

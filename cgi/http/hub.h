@@ -16,7 +16,7 @@
 #define HUB_QUEUE_MAX           64  /* messages waiting for one listener */
 #define HUB_FOLLOWED_MAX        32  /* resources that a session's own listener follows (STORE_SUBSCRIPTIONS_MAX) */
 #define HUB_LISTENERS_MAX       220 /* in all: each holds a thread (FCGI_THREADS_MAX), and some must be left */
-#define HUB_LISTENERS_OWNER_MAX 64  /* of one owner */
+#define HUB_LISTENERS_OWNER_MAX 64  /* of one owner, and no more than are left for others */
 
 enum hub_topic {
 	HUB_TOOLS_CHANGED = 1 << 0,

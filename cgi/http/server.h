@@ -7,6 +7,7 @@
 #pragma once
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "hub.h"
 #include "lib/base/config.h"
@@ -48,6 +49,7 @@ struct server {
 	struct sessions *sessions;
 	struct hub *hub;
 	struct limiter *limiter;
+	struct body_budget *bodies;
 	struct server_tables tables;
 	const struct fixtures *fixtures; /* NULL: not asked for by gateway.profile */
 	struct interpreters *interpreters;
@@ -63,6 +65,7 @@ struct server {
 	struct upstream *upstream; /* servers whose tools programs may call; NULL: none, or not started */
 	struct bridge *bridge;     /* serves those programs; NULL: not started */
 	bool stopping;
+	atomic_bool closing; /* requests that come now are refused: 503 */
 };
 
 /* The engine, started if need be; ERR_UNAVAILABLE once the server is stopping. */

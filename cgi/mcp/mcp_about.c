@@ -14,13 +14,13 @@ static const char files_of_conversations[] =
 
 static void add_files(const struct config *config, struct buf *text)
 {
-	if (config->workspace.path) {
+	if (config->workspace_folder.path) {
 		buf_printf(text,
 			   "Sallyport runs code in an isolated sandbox, on the files of the user's folder %s. Programs "
 			   "see that folder as /data; files that they make, change or remove there are made, changed "
 			   "or removed in it, and addresses in results are paths there. restore_files takes a call "
 			   "back. .git and what .sallyportignore names are left alone",
-			   config->workspace.path);
+			   config->workspace_folder.path);
 		return;
 	}
 	buf_puts(text, files_of_conversations);

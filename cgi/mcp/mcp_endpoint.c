@@ -9,6 +9,7 @@
 
 #include <strings.h>
 
+#include "cgi/http/body.h"
 #include "cgi/http/files_place.h"
 #include "lib/base/util.h"
 #include "lib/store/audit/store_refused.h"
@@ -99,6 +100,7 @@ bool mcp_read_document(struct http_exchange *exchange, struct json_object **ret)
 	struct reply *reply = exchange->reply;
 	struct err err = ERR_INIT;
 	auto_buf struct buf body = {0};
+	struct access_refusal refusal;
 
 	buf_init(&body, (size_t)exchange->server->config->limits.body_mb << 20);
 	if (!is_json(request_param(exchange->request, "CONTENT_TYPE"))) {
@@ -115,6 +117,10 @@ bool mcp_read_document(struct http_exchange *exchange, struct json_object **ret)
 	if (!accepts(request_param(exchange->request, "HTTP_ACCEPT"))) {
 		mcp_reply_error(reply, 406, NULL, RPC_INVALID_REQUEST,
 				"Not Acceptable: Accept must list application/json and text/event-stream");
+		return false;
+	}
+	if (!body_enter(exchange, &refusal)) {
+		mcp_refuse(reply, NULL, &refusal);
 		return false;
 	}
 	if (read_body(exchange, &body) < 0)

@@ -240,7 +240,6 @@ bool legacy_session(struct http_exchange *exchange, struct json_object *id, cons
 				"Session not found: send initialize again");
 		return false;
 	}
-	tool_results_fit(exchange->server, ret->client_name, &exchange->token);
 	return known_version(exchange, id, version);
 }
 

@@ -275,10 +275,6 @@ void modern_message(struct http_exchange *exchange, const struct mcp_request *re
 
 	if (!ladder(exchange, request, version, &call.revision))
 		return;
-	struct json_object *meta = json_get(message->params, "_meta", json_type_object);
-
-	tool_results_fit(exchange->server, json_get_string(json_get(meta, MCP_META_CLIENT, json_type_object), "name"),
-			 &exchange->token);
 	if (!method) {
 		mcp_fail_name(&call, RPC_METHOD_NOT_FOUND, "Method not found", message->method);
 		mcp_reply(exchange->reply, 404, mcp_answer(&call));

@@ -176,7 +176,7 @@ int mcp_task_result(struct mcp_call *call, const struct store_task *task, struct
 	if (failed < 0)
 		return failed;
 	tool->result(&tool_call, &run, &result);
-	*ret = tool_result_object(&result, tool_results(server, &call->exchange->token));
+	*ret = tool_result_object(&result, tool_results(&call->exchange->token));
 	job_result_clear(&run);
 	return 0;
 }

@@ -63,27 +63,14 @@ static struct json_object *annotations(const struct tool *tool)
 	return object;
 }
 
-unsigned tool_results(const struct server *server, const struct store_token *token)
+unsigned tool_results(const struct store_token *token)
 {
-	const char *results = token && token->results[0] ? token->results : server->config->tools.results;
+	const char *results = token ? token->results : "";
 
 	return streq(results, "both")         ? TOOL_RESULTS_META | TOOL_RESULTS_STRUCTURED
 	       : streq(results, "structured") ? TOOL_RESULTS_STRUCTURED
 	       : streq(results, "none")       ? 0
 					      : TOOL_RESULTS_META;
-}
-
-/* As of the versions in tests/agents. Genkit and Mastra do so, too, but call themselves as their user names them. */
-static const char *const meta_to_model[] = {"@langchain/mcp-adapters", "gemini-cli-mcp-client"};
-
-void tool_results_fit(const struct server *server, const char *client, struct store_token *token)
-{
-	if (!client || token->results[0] || tool_results(server, token) != TOOL_RESULTS_META)
-		return;
-	for (size_t i = 0; i < ARRAY_SIZE(meta_to_model); i++) {
-		if (streq(client, meta_to_model[i]))
-			snprintf(token->results, sizeof(token->results), "none");
-	}
 }
 
 static size_t table_size(const struct bind *table)
@@ -129,14 +116,14 @@ static struct json_object *with_conversation(const struct config *config, const 
 
 	while (table->name && !streq(table->name, CONVERSATION))
 		table++;
-	if (!config->workspace.path || !table->name)
+	if (!config->workspace_folder.path || !table->name)
 		return json_object_get(arguments);
 	copy = json_object_new_object();
 	json_object_object_foreach(arguments, name, value)
 	{
 		json_add(copy, name, json_object_get(value));
 	}
-	json_add_string(copy, CONVERSATION, config->workspace.conversation);
+	json_add_string(copy, CONVERSATION, config->workspace_folder.conversation);
 	return copy;
 }
 
@@ -145,7 +132,7 @@ static struct json_object *describe(struct server *server, const struct tool *to
 	struct json_object *object = json_object_new_object();
 	auto_free struct bind *arguments = arguments_of(server, tool);
 
-	if (server->config->workspace.path)
+	if (server->config->workspace_folder.path)
 		drop_conversation(arguments);
 	json_add_string(object, "name", tool->name);
 	json_add_string(object, "title", tool->title);
@@ -247,7 +234,7 @@ int tool_run(const struct tool *tool, struct tool_call *call, struct json_object
 		refuse(&own, call, arguments, &result);
 	else if (call->answered)
 		return 0;
-	*ret = tool_result_object(&result, tool_results(call->server, call->token));
+	*ret = tool_result_object(&result, tool_results(call->token));
 	return 0;
 }
 

@@ -85,13 +85,11 @@ struct tool {
 
 struct json_object *tool_output_schema(const struct tool *tool); /* the caller's; NULL: none */
 const struct tool *tool_find(const struct server *server, const char *name);
-/* Where the details of results go, for the clients of a token (NULL: of none): both, one or (0) none. */
+/* Where the details of results go: both places, one or (0) none. `token` says so, with what the client's address asks
+ * for (?results=) written over it. NULL or no word: in _meta. */
 enum { TOOL_RESULTS_META = 1, TOOL_RESULTS_STRUCTURED = 2 };
 #define TOOL_RESULTS_META_NAME "sallyport/result"
-unsigned tool_results(const struct server *server, const struct store_token *token);
-/* For a client of this name (as it calls itself; NULL: it does not say) that hands _meta to its model: `token` says
- * "none", unless somebody chose where the details go. */
-void tool_results_fit(const struct server *server, const char *client, struct store_token *token);
+unsigned tool_results(const struct store_token *token);
 /* The array of tools/list for a token of these scopes (access_scopes): what it may not call it does not see. Output
  * schemas only where the details are structured. The caller's. */
 struct json_object *tools_describe(struct server *server, unsigned scopes, unsigned results);

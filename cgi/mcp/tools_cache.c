@@ -56,7 +56,7 @@ struct json_object *tools_cache_list(struct mcp_call *call)
 	struct server *server = call->exchange->server;
 	struct tools_cache *cache = server->tools;
 	unsigned scopes = access_scopes(&call->exchange->token) % SETS;
-	unsigned results = tool_results(server, &call->exchange->token);
+	unsigned results = tool_results(&call->exchange->token);
 	unsigned which = scopes + (mcp_task_support_shown(call) ? SETS : 0) +
 			 (results & TOOL_RESULTS_STRUCTURED ? 2 * SETS : 0);
 	struct job_engine *engine;

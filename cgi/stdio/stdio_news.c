@@ -39,7 +39,7 @@ static void news_free(struct stdio_news *news)
 static int listen_and_follow(struct stdio_news *news, const char *session_id, struct err *err)
 {
 	struct server *server = news->exchange.server;
-	int result = sessions_find(server->sessions, session_id, STDIO_OWNER, &news->session, err);
+	int result = sessions_find(server->sessions, session_id, STORE_OWNER_LOCAL, &news->session, err);
 
 	if (result < 0)
 		return result;
@@ -64,7 +64,11 @@ int stdio_news_start(struct server *server, const char *session_id, int (*messag
 
 	news->request = (struct request){.params = none, .message = message, .arg = arg, .hangup_fd = -1};
 	news->exchange = (struct http_exchange){
-		.server = server, .request = &news->request, .reply = &news->reply, .token = {.owner = STDIO_OWNER}};
+		.server = server,
+		.request = &news->request,
+		.reply = &news->reply,
+		.token = {.owner = STORE_OWNER_LOCAL},
+	};
 	news->ends[0] = news->ends[1] = -1;
 	reply_init(&news->reply);
 	stream_init(&news->stream, &news->request, &news->reply);
@@ -92,7 +96,7 @@ void stdio_news_finish(struct stdio_news *news)
 	if (!news)
 		return;
 	pthread_join(news->thread, NULL);
-	if (sessions_end(news->exchange.server->sessions, news->session.id, STDIO_OWNER, &err) < 0)
+	if (sessions_end(news->exchange.server->sessions, news->session.id, STORE_OWNER_LOCAL, &err) < 0)
 		log_event(LOG_WARN, "session not ended", "error", err.text, NULL);
 	news_free(news);
 }

@@ -9,10 +9,9 @@
 
 #include "cgi/http/server.h"
 
-#define STDIO_OWNER "local"
 
 struct stdio_news;
-/* `message` sends one JSON text (struct request). The session belongs to STDIO_OWNER. */
+/* `message` sends one JSON text (struct request). The session belongs to STORE_OWNER_LOCAL. */
 int stdio_news_start(struct server *server, const char *session_id, int (*message)(void *arg, const char *text),
 		     void *arg, struct stdio_news **ret, struct err *err);
 /* Nothing more is said when it returns; NULL is fine. */

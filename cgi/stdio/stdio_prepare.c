@@ -47,10 +47,11 @@ static int choose_data_dir(struct config *config, struct err *err)
 	return 0;
 }
 
-int stdio_prepare(struct config *config, const char *workspace, struct err *err)
+int stdio_prepare(struct config *config, const char *workspace, const struct bind_strings *allow, struct err *err)
 {
 	int result = choose_data_dir(config, err);
 
 	config->stays = true;
-	return result < 0 || !workspace ? result : workspace_choose(workspace, STDIO_OWNER, config, err);
+	config->workspace_folder.allow = *allow;
+	return result < 0 || !workspace ? result : workspace_choose(workspace, STORE_OWNER_LOCAL, config, err);
 }

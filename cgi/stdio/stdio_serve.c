@@ -181,7 +181,7 @@ static void answer(struct stdio *stdio, struct json_object *document, struct buf
 		.hangup_fd = hangup_fd,
 	};
 	struct http_exchange exchange = {
-		.server = &stdio->server, .request = &request, .reply = &reply, .token = {.owner = STDIO_OWNER}};
+		.server = &stdio->server, .request = &request, .reply = &reply, .token = {.owner = STORE_OWNER_LOCAL}};
 
 	reply_init(&reply);
 	mcp_handle(&exchange, "POST", "");

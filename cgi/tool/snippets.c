@@ -2,186 +2,141 @@
 #include "snippets.h"
 
 #include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "lib/base/buf.h"
+#include "jail/client/client_runners.h"
+#include "lib/base/log.h"
+#include "lib/base/utf8.h"
 #include "lib/base/util.h"
+#include "run_result.h"
 
-#define NAME_BYTES  "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-."
-#define NAMES_SHOWN 20 /* in an error */
+/* -------- the operator's folder ----------------------------------------------------------------------- */
 
-static bool name_valid(const char *name)
+/* NULL: the file's text is in `ret`; else why it cannot be imported. */
+static const char *read_file(int folder, const char *file, char **ret)
 {
-	size_t length = strlen(name);
+	auto_close int fd = openat(folder, file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	struct stat st;
+	size_t length;
 
-	return length > 0 && length <= SNIPPET_NAME_MAX && name[0] != '.' && strspn(name, NAME_BYTES) == length;
+	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+		return "it is not a regular file that can be read";
+	if (read_fd(fd, SNIPPET_FILE_MAX, ret, &length, NULL) < 0)
+		return "it is too large or cannot be read";
+	if (strlen(*ret) != length || !utf8_valid(*ret, length))
+		return "it is not UTF-8 text";
+	return NULL;
 }
 
-/* Bytes of the name without the extension. */
-static size_t base_length(const char *file)
+/* `before`: the file before it in the order of names, or "". */
+static int import_file(struct store *store, int folder, const char *file, const char *before, struct err *err)
 {
 	const char *dot = strrchr(file, '.');
+	const size_t length = dot ? (size_t)(dot - file) : 0;
+	auto_free char *text = NULL, *description = xasprintf("The server's file %s", file);
+	auto_snippet_row struct store_snippet newest = {0};
+	struct store_snippet snippet = {.description = description,
+					.schema = unconst("{\"type\":\"object\"}"),
+					.servers = unconst("[]")};
+	const char *fault = NULL;
+	int64_t version;
 
-	return dot ? (size_t)(dot - file) : strlen(file);
+	snprintf(snippet.name, sizeof(snippet.name), "%.*s", (int)length, file);
+	snprintf(snippet.language, sizeof(snippet.language), "%s", dot ? dot + 1 : "");
+	if (strlen(snippet.name) != length || !store_snippet_name_valid(snippet.name))
+		fault = "its name is not letters, digits, _ or - and an extension";
+	else if (strncmp(before, file, length + 1) == 0)
+		fault = "the file before it has the same name, but for the extension";
+	else
+		fault = read_file(folder, file, &text);
+	if (fault) {
+		log_event(LOG_WARN, "snippet not imported", "file", file, "reason", fault, NULL);
+		return 0;
+	}
+	snippet.code = text;
+	int result = store_snippet_find(store, STORE_SNIPPET_ALL, snippet.name, 0, &newest, err);
+
+	if (result == 0 && streq(newest.code, text) && streq(newest.language, snippet.language))
+		return 0;
+	if (result < 0 && result != -ERR_NOT_FOUND)
+		return result;
+	return store_snippet_save(store, &snippet, &version, err);
 }
 
-/* The files' names, sorted. */
-struct names {
-	char (*items)[SNIPPET_NAME_MAX + 1];
-	size_t count;
-	int folder;
-};
-
-static void names_clear(struct names *names)
+int snippets_import(struct store *store, const struct config *config, struct err *err)
 {
-	free(names->items);
-	close_pointer(&names->folder);
-}
-#define auto_names __attribute__((cleanup(names_clear)))
-
-/* By the name without extension first: those that share one stand together. */
-static int compare(const void *a, const void *b)
-{
-	size_t length_a = base_length(a), length_b = base_length(b);
-	int order = memcmp(a, b, MIN(length_a, length_b));
-
-	if (order == 0)
-		order = (length_a > length_b) - (length_a < length_b);
-	return order ? order : strcmp(a, b);
-}
-
-/* A regular file of this folder itself; links are not followed. */
-static bool is_snippet(int folder, const char *name)
-{
-	struct stat st;
-
-	return name_valid(name) && base_length(name) < strlen(name) &&
-	       fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode) &&
-	       st.st_size <= SNIPPET_BYTES_MAX;
-}
-
-static int names_read(const struct config *config, struct names *ret, struct err *err)
-{
-	const char *path = config->tools.snippets_dir;
+	const char *path = config->tools.snippets_dir, *before = "";
+	struct dirent **entries = NULL;
+	int result = 0;
 
 	if (!path || !*path)
-		return err_set(err, ERR_NOT_FOUND,
-			       "this server has no snippets (tools.snippets_dir is not set)");
-	ret->folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (ret->folder < 0)
-		return err_errno(err, "the folder of the snippets cannot be read");
-	int again = fcntl(ret->folder, F_DUPFD_CLOEXEC, 3);
-	DIR *folder = again < 0 ? NULL : fdopendir(again);
+		return 0;
+	auto_close int folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int n = folder < 0 ? -1 : scandirat(folder, ".", &entries, NULL, alphasort);
 
-	if (!folder) {
-		int result = err_errno(err, "the folder of the snippets cannot be read");
-
-		close_pointer(&again);
-		return result;
-	}
-	ret->items = xcalloc(SNIPPETS_MAX, sizeof(*ret->items));
-	for (const struct dirent *entry; ret->count < SNIPPETS_MAX && (entry = readdir(folder));)
-		if (is_snippet(ret->folder, entry->d_name))
-			snprintf(ret->items[ret->count++], sizeof(*ret->items), "%s", entry->d_name);
-	closedir(folder);
-	qsort(ret->items, ret->count, sizeof(*ret->items), compare);
-	return 0;
-}
-
-static bool base_is(const char *file, const char *name)
-{
-	return strlen(name) == base_length(file) && memcmp(file, name, strlen(name)) == 0;
-}
-
-static int unknown(const struct names *names, struct err *err)
-{
-	auto_buf struct buf known = {0};
-
-	buf_init(&known, ERR_TEXT_SIZE);
-	for (size_t i = 0; i < MIN(names->count, (size_t)NAMES_SHOWN); i++)
-		buf_printf(&known, "%s%.*s", i ? ", " : "", (int)base_length(names->items[i]), names->items[i]);
-	return err_set(err, ERR_NOT_FOUND, "snippet_name: unknown snippet; the server has: %s%s",
-		       known.length ? known.data : "none", names->count > NAMES_SHOWN ? " and more" : "");
-}
-
-/* The file that `name` means. */
-static int find(const struct names *names, const char *name, const char **ret, struct err *err)
-{
-	const char *found = NULL;
-
-	for (size_t i = 0; i < names->count; i++) {
-		const char *file = names->items[i];
-
-		if (streq(file, name)) {
-			*ret = file;
-			return 0;
-		}
-		if (!base_is(file, name))
+	if (n < 0)
+		return err_errno(err, "reading tools.snippets_dir %s", path);
+	for (int i = 0; result == 0 && i < n; i++) {
+		if (entries[i]->d_name[0] == '.')
 			continue;
-		if (found)
-			return err_set(err, ERR_CONFLICT,
-				       "snippet_name: there are %s and %s: name one with its extension", found, file);
-		found = file;
+		result = import_file(store, folder, entries[i]->d_name, before, err);
+		before = entries[i]->d_name;
 	}
-	if (!found)
-		return unknown(names, err);
-	*ret = found;
-	return 0;
+	for (int i = 0; i < n; i++)
+		free(entries[i]);
+	free(entries);
+	return result < 0 ? err_wrap(err, "importing tools.snippets_dir") : 0;
 }
 
-int snippet_read(const struct config *config, const char *name, struct snippet *ret, struct err *err)
+/* -------- for the tools ------------------------------------------------------------------------------- */
+
+const char *snippet_language(const struct store_snippet *snippet, struct json_object *runners)
 {
-	auto_names struct names names = {.folder = -1};
-	struct snippet snippet = {0};
-	const char *file = NULL;
-	struct stat st;
-	int result = names_read(config, &names, err);
+	auto_free char *file = xasprintf("file.%s", snippet->language);
+	struct json_object *runner = jail_runner_named(runners, snippet->language);
 
-	if (result < 0 || (result = find(&names, name, &file, err)) < 0 || !file)
-		return result;
-	/* It may have been replaced since it was listed, so what was opened counts. */
-	auto_close int fd = openat(names.folder, file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	if (!runner)
+		runner = jail_runner_for_file(runners, file);
+	return runner ? json_get_string(runner, "name") : snippet->language;
+}
 
-	if (fd < 0 || fstat(fd, &st) < 0)
-		return err_errno(err, "the snippet %s cannot be read", file);
-	if (!S_ISREG(st.st_mode))
-		return err_set(err, ERR_NOT_FOUND, "the snippet %s is not a regular file", file);
-	result = read_fd(fd, SNIPPET_BYTES_MAX, &snippet.text, &snippet.length, err);
+int snippet_tools(const struct tool_call *call, const struct store_snippet *snippet, const char *language,
+		  struct job_tools **ret, struct err *err)
+{
+	auto_json struct json_object *array = NULL;
+	const char *names[RUN_SERVERS_MAX];
+	struct bind_strings servers = {.items = names};
+	int result = json_parse(snippet->servers, strlen(snippet->servers), &array, err);
+
 	if (result < 0)
-		return err_wrap(err, "the snippet %s", file);
-	snprintf(snippet.file, sizeof(snippet.file), "%s", file);
-	*ret = snippet;
-	ret->extension = ret->file + base_length(ret->file);
-	return 0;
+		return result;
+	for (size_t i = 0; i < json_object_array_length(array) && servers.count < RUN_SERVERS_MAX; i++)
+		names[servers.count++] = json_object_get_string(json_object_array_get_idx(array, i));
+	return tool_servers(call, &servers, language, false, ret, err);
 }
 
-void snippet_clear(struct snippet *snippet)
+struct names {
+	const char *prefix;
+	struct json_object *array;
+};
+
+static void add_name(void *arg, const struct store_snippet *snippet)
 {
-	free(snippet->text);
-	*snippet = (struct snippet){0};
+	struct names *names = arg;
+
+	if (!str_starts(snippet->name, names->prefix))
+		return;
+	for (size_t i = 0; i < json_object_array_length(names->array); i++)
+		if (streq(json_object_get_string(json_object_array_get_idx(names->array, i)), snippet->name))
+			return;
+	json_object_array_add(names->array, json_object_new_string(snippet->name));
 }
 
-int snippet_list(const struct config *config, const char *prefix, int (*each)(void *arg, const char *name), void *arg,
-		 struct err *err)
+int snippet_names(struct store *store, const char *owner, const char *prefix, struct json_object *ret, struct err *err)
 {
-	auto_names struct names names = {.folder = -1};
-	char before[SNIPPET_NAME_MAX + 1] = "";
-	int result = names_read(config, &names, err);
-
-	for (size_t i = 0; result >= 0 && i < names.count; i++) {
-		char name[SNIPPET_NAME_MAX + 1];
-
-		snprintf(name, sizeof(name), "%.*s", (int)base_length(names.items[i]), names.items[i]);
-		if (!str_starts(name, prefix) || streq(name, before))
-			continue;
-		snprintf(before, sizeof(before), "%s", name);
-		result = each(arg, name);
-	}
-	return MIN(result, 0);
+	return store_snippet_list(store, owner, add_name, &(struct names){prefix, ret}, err);
 }

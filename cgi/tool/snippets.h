@@ -1,31 +1,26 @@
 /*
- * snippets.h - the programs that execute_code runs by name: files NAME.EXTENSION in the folder tools.snippets_dir.
+ * snippets.h - programs that are kept by name (lib/store/record/store_snippet.h), as the tools use them.
  *
- * The folder is the operator's; it is read anew at each call, so a snippet is added by putting a file there. A name is
- * letters, digits,
- * "_",
- * "-" and "."; what is not a regular file (a link, too), has another name, or is too large does not exist.
+ * There is one place for them, the table. The operator's folder tools.snippets_dir is imported into it when a server is
+ * opened: each file NAME.EXTENSION becomes the snippet NAME of everybody. Where its newest version is what the file
+ * holds, nothing is written; else a new version is added. What is not a regular file (a link, too), holds more than
+ * SNIPPET_FILE_MAX bytes, or is not text is left out with a warning in the log; hidden files are left out without one.
+ * A snippet whose file is gone stays until `sallyport snippet remove`.
  */
 #pragma once
 
-#include "lib/base/config.h"
-#include "lib/base/err.h"
+#include "lib/store/record/store_snippet.h"
+#include "tool_common.h"
 
-#define SNIPPET_NAME_MAX  64           /* bytes of the file's name, extension included */
-#define SNIPPET_BYTES_MAX (256 * 1024) /* one snippet */
-#define SNIPPETS_MAX      1000         /* files of the folder that are looked at */
+#define SNIPPET_FILE_MAX (256 * 1024) /* bytes of a file */
 
-struct snippet {
-	char file[SNIPPET_NAME_MAX + 1]; /* "hello.py" */
-	const char *extension;           /* ".py"; in `file` */
-	char *text;
-	size_t length;
-};
-/* By name, with or without the extension. ERR_NOT_FOUND names what there is; ERR_CONFLICT: several have this name. */
-int snippet_read(const struct config *config, const char *name, struct snippet *ret, struct err *err);
-void snippet_clear(struct snippet *snippet);
-#define auto_snippet __attribute__((cleanup(snippet_clear)))
-/* Names without the extension that begin with `prefix`, sorted, each once. `each` stops the listing by a negative code.
- */
-int snippet_list(const struct config *config, const char *prefix, int (*each)(void *arg, const char *name), void *arg,
-		 struct err *err);
+/* Fails where the folder or the database cannot be read or written. No folder is configured: 0. */
+int snippets_import(struct store *store, const struct config *config, struct err *err);
+
+/* The language to run it in: an imported snippet has its file's extension there. In `runners` or `snippet`. */
+const char *snippet_language(const struct store_snippet *snippet, struct json_object *runners);
+/* The tools of the servers that it names, for job_request.tools (job_tools_release). */
+int snippet_tools(const struct tool_call *call, const struct store_snippet *snippet, const char *language,
+		  struct job_tools **ret, struct err *err);
+/* The names that an owner sees and that begin with `prefix`, each once, are added to the array. */
+int snippet_names(struct store *store, const char *owner, const char *prefix, struct json_object *ret, struct err *err);

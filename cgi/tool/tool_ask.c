@@ -7,6 +7,9 @@
 #include "lib/base/utf8.h"
 #include "lib/base/util.h"
 
+#define MEMBERS_SHOWN 50 /* of the arguments */
+#define VALUE_SHOWN   60 /* bytes of a long value, at least, and of a long name */
+
 /* Clients may fill in defaults by themselves, so the default is a no. */
 static const char schema[] =
 	"{\"type\":\"object\",\"required\":[\"decision\"],\"properties\":{\"decision\":{\"type\":\"string\","
@@ -14,22 +17,62 @@ static const char schema[] =
 	"program ends, whatever their arguments. no: the call fails.\","
 	"\"enum\":[\"once\",\"run\",\"no\"],\"default\":\"no\"}}}";
 
+static void print_cut(struct buf *text, const char *shown, size_t most)
+{
+	const size_t length = strlen(shown), cut = utf8_cut(shown, length, most);
+
+	utf8_printable(text, shown, cut);
+	if (cut < length)
+		buf_printf(text, "… (%zu bytes more)", length - cut);
+}
+
+/* All names, each with the beginning of its value: the order of the members hides none. */
+static void print_arguments(struct buf *text, const char *arguments)
+{
+	auto_json struct json_object *object = NULL;
+	const size_t length = strlen(arguments);
+	int left = MEMBERS_SHOWN;
+
+	if (length <= TOOL_ASK_SHOWN || json_parse(arguments, length, &object, NULL) < 0 ||
+	    !json_object_is_type(object, json_type_object) || json_object_object_length(object) == 0) {
+		print_cut(text, arguments, TOOL_ASK_SHOWN);
+		return;
+	}
+	const size_t room = MAX(TOOL_ASK_SHOWN / (size_t)json_object_object_length(object), VALUE_SHOWN);
+
+	buf_putc(text, '{');
+	json_object_object_foreach(object, name, value)
+	{
+		auto_buf struct buf printed = {0};
+
+		if (left-- == 0) {
+			buf_printf(text, ", … (%d members more: too many to be looked at)",
+				   json_object_object_length(object) - MEMBERS_SHOWN);
+			break;
+		}
+		buf_init(&printed, 2 * length + VALUE_SHOWN);
+		json_print(&printed, value);
+		buf_putc(&printed, '\0');
+		buf_puts(text, left + 1 == MEMBERS_SHOWN ? "\"" : ", \"");
+		print_cut(text, name, VALUE_SHOWN);
+		buf_puts(text, "\": ");
+		print_cut(text, printed.data, room);
+	}
+	buf_putc(text, '}');
+}
+
 struct json_object *tool_ask_params(const char *who, const struct bridge_question *question)
 {
 	struct json_object *params = json_object_new_object(), *form = NULL;
-	const size_t length = strlen(question->arguments);
-	const size_t shown = utf8_cut(question->arguments, length, TOOL_ASK_SHOWN);
 	auto_buf struct buf text = {0};
 
-	buf_init(&text, 16 * TOOL_ASK_SHOWN);
+	buf_init(&text, 32 * TOOL_ASK_SHOWN);
 	buf_printf(&text, "%s wants to call ", who);
 	utf8_printable(&text, question->server, strlen(question->server));
 	buf_putc(&text, '.');
 	utf8_printable(&text, question->tool, strlen(question->tool));
 	buf_puts(&text, " with ");
-	utf8_printable(&text, question->arguments, shown);
-	if (shown < length)
-		buf_printf(&text, "… (%zu bytes more)", length - shown);
+	print_arguments(&text, question->arguments);
 	json_parse(schema, sizeof(schema) - 1, &form, NULL);
 	json_add_bytes(params, "message", text.data, text.length);
 	json_add(params, "requestedSchema", form);

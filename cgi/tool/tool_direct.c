@@ -82,9 +82,9 @@ static bool begins(const char *name, const struct upstream_server *server)
 
 /* -------- lists --------------------------------------------------------------------------------------- */
 
-/* The list as the caller sees it; NULL: it may not, or the server does not say. */
+/* The list as the caller sees it; NULL: the token may not have it, or the server does not answer (*ret_away). */
 static struct upstream_list *list_of(struct upstream *upstream, const struct store_token *token,
-				     const struct upstream_server *server, int64_t deadline)
+				     const struct upstream_server *server, int64_t deadline, struct err *ret_away)
 {
 	const struct upstream_key key = {server, token->owner, "list"};
 	struct upstream_list *list;
@@ -95,6 +95,7 @@ static struct upstream_list *list_of(struct upstream *upstream, const struct sto
 	if (upstream_list(upstream, &key, deadline, &list, &err) == 0)
 		return list;
 	log_event(LOG_WARN, "tools of a server are not listed", "server", server->name, "error", err.text, NULL);
+	err_set(ret_away, ERR_UNAVAILABLE, "the server %s is not available now: try again later", server->name);
 	return NULL;
 }
 
@@ -154,7 +155,7 @@ static void add_list(struct mcp_call *call, struct buf *out)
 	out->data[--out->length] = '\0'; /* "]" */
 	for (size_t i = 0; i < count; i++) {
 		auto_upstream_list struct upstream_list *list =
-			list_of(upstream, &call->exchange->token, &servers[i], deadline);
+			list_of(upstream, &call->exchange->token, &servers[i], deadline, NULL);
 
 		if (list)
 			print_list(call, list, out);
@@ -179,6 +180,7 @@ static int find_tool(struct tool_call *call, const char *name, struct found *ret
 	const int64_t deadline = clock_monotonic_us() + LIST_SECONDS * INT64_C(1000000);
 	struct upstream *upstream;
 	char other[TOOL_DIRECT_MAX + 1];
+	struct err away = ERR_INIT;
 	size_t count;
 	int result = tool_upstream(call->server, &upstream, err);
 
@@ -188,7 +190,7 @@ static int find_tool(struct tool_call *call, const char *name, struct found *ret
 
 	for (size_t i = 0; i < count; i++) {
 		auto_upstream_list struct upstream_list *list =
-			begins(name, &servers[i]) ? list_of(upstream, call->token, &servers[i], deadline) : NULL;
+			begins(name, &servers[i]) ? list_of(upstream, call->token, &servers[i], deadline, &away) : NULL;
 
 		for (size_t k = 0; list && k < list->count; k++) {
 			tool_direct_name(list, &list->tools[k], other);
@@ -197,6 +199,10 @@ static int find_tool(struct tool_call *call, const char *name, struct found *ret
 			*ret = (struct found){xstrdup(servers[i].alias), xstrdup(list->tools[k].name)};
 			return 0;
 		}
+	}
+	if (away.code) { /* for a client, "Unknown tool" is for good */
+		*err = away;
+		return -(int)away.code;
 	}
 	return err_set(err, ERR_NOT_FOUND, "Unknown tool");
 }

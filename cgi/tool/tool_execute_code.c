@@ -1,7 +1,7 @@
 /*
  * tool_execute_code.c - execute_code, which two of the systems that Sallyport replaces have under this name.
  *
- * Of the set "isolator": a program of one or several files, or a snippet of the server, in a sandbox that begins empty.
+ * Of the set "isolator": a program of one or several files, or a snippet (snippets.h), in a sandbox that begins empty.
  * Its text block is that system's; the structured result is run_code's. Each call is a conversation of its own, so what
  * it makes can be downloaded and its record replayed like any other. Files next to the program may have paths; then the
  * program is run from its own place in /data, where relative imports find them.
@@ -18,6 +18,8 @@
 #include "snippets.h"
 #include "tool_common.h"
 #include "tool_interpreter.h"
+
+#define NAMES_SHOWN 20 /* of snippets, in an error */
 
 struct execute_file {
 	const char *filename;
@@ -61,12 +63,12 @@ static const struct bind file_table[] = {
 		 .table = file_table,                                                                                  \
 		 .size = sizeof(struct execute_file),                                                                  \
 		 .description = "Files that the program imports or reads."},                                           \
-		TEXT(snippet_name, BIND_STRING, 1, SNIPPET_NAME_MAX,                                                   \
-		     "A program stored on the server, instead of entrypoint_code.")
+		TEXT(snippet_name, BIND_STRING, 1, STORE_SNIPPET_NAME_MAX,                                             \
+		     "A program that is stored on the server, instead of entrypoint_code.")
 
 static const struct bind isolator_table[] = {
 	TEXT(language, BIND_STRING, 1, 0,
-	     "Programming language of entrypoint_code. A snippet's language comes from its extension."),
+	     "Programming language of entrypoint_code. A snippet has its own."),
 	ISOLATOR_MEMBERS,
 	TOOL_KEY_MEMBER(struct execute_arguments, key),
 	{0},
@@ -85,7 +87,7 @@ static const struct bind live_table[] = {
 static const struct bind both_table[] = {
 	TEXT(code, BIND_TEXT, 1, 0,
 	     "Code to execute in the sandbox of initialize_sandbox; excludes the members below but language."),
-	TEXT(language, BIND_STRING, 1, 0, "Programming language. Default: the sandbox's, or by a snippet's extension."),
+	TEXT(language, BIND_STRING, 1, 0, "Programming language. Default: the sandbox's, or the snippet's."),
 	ISOLATOR_MEMBERS,
 	TOOL_KEY_MEMBER(struct execute_arguments, key),
 	{0},
@@ -98,38 +100,47 @@ struct program {
 	struct job_file *files;
 	size_t n_files;
 	char default_name[64];
-	struct snippet snippet;
+	struct store_snippet snippet;
+	struct job_tools *tools;
 };
 
 static void program_clear(struct program *program)
 {
 	free(program->files);
-	snippet_clear(&program->snippet);
+	store_snippet_clear(&program->snippet);
+	job_tools_release(&program->tools);
 }
 
-static int take_snippet(const struct config *config, const struct execute_arguments *arguments,
-			struct json_object *runners, struct program *ret, struct err *err)
+/* By its name, with or without an extension. */
+static int take_snippet(struct tool_call *call, const struct execute_arguments *arguments, struct json_object *runners,
+			struct program *ret, struct err *err)
 {
-	struct json_object *runner;
-	int result;
+	struct store *store = call->server->store;
+	const char *owner = call->token->owner;
+	auto_json struct json_object *names = json_object_new_array();
+	auto_free char *name = xstrndup(arguments->snippet_name, strcspn(arguments->snippet_name, "."));
 
 	if (arguments->entrypoint_code.data)
 		return err_member(err, "snippet_name", "and entrypoint_code exclude each other");
-	if ((result = snippet_read(config, arguments->snippet_name, &ret->snippet, err)) < 0)
+	int result = store_snippet_find(store, owner, name, 0, &ret->snippet, err);
+
+	if (result == -ERR_NOT_FOUND && (result = snippet_names(store, owner, "", names, err)) == 0) {
+		auto_buf struct buf known = {0};
+
+		buf_init(&known, ERR_TEXT_SIZE);
+		for (size_t i = 0; i < MIN(json_object_array_length(names), (size_t)NAMES_SHOWN); i++)
+			buf_printf(&known, "%s%s", i ? ", " : "",
+				   json_object_get_string(json_object_array_get_idx(names, i)));
+		return err_set(err, ERR_NOT_FOUND, "snippet_name: unknown snippet; the server has: %s%s",
+			       known.length ? known.data : "none",
+			       json_object_array_length(names) > NAMES_SHOWN ? " and more" : "");
+	}
+	if (result < 0)
 		return result;
-	ret->code = (struct bind_text){ret->snippet.text, ret->snippet.length};
-	ret->filename = arguments->entrypoint_filename ? arguments->entrypoint_filename : ret->snippet.file;
-	ret->language = arguments->language;
-	if (ret->language)
-		return 0;
-	if (!runners)
-		return err_set(err, ERR_UNAVAILABLE, JOB_JAILER_AWAY);
-	runner = jail_runner_for_file(runners, ret->snippet.file);
-	if (!runner)
-		return err_member(err, "snippet_name", "no language has the extension %s of %s: name the language",
-				  ret->snippet.extension, ret->snippet.file);
-	ret->language = json_get_string(runner, "name");
-	return 0;
+	ret->code = (struct bind_text){ret->snippet.code, strlen(ret->snippet.code)};
+	ret->filename = arguments->entrypoint_filename;
+	ret->language = arguments->language ? arguments->language : snippet_language(&ret->snippet, runners);
+	return snippet_tools(call, &ret->snippet, ret->language, &ret->tools, err);
 }
 
 static int take_code(const struct execute_arguments *arguments, struct program *ret, struct err *err)
@@ -185,7 +196,7 @@ static int run_alone(struct tool_call *call, const struct execute_arguments *arg
 	int result;
 
 	if (arguments->snippet_name)
-		result = take_snippet(call->server->config, arguments, runners, &program, err);
+		result = take_snippet(call, arguments, runners, &program, err);
 	else
 		result = take_code(arguments, &program, err);
 	if (result < 0 || (result = take_files(arguments, runners, &program, err)) < 0)
@@ -201,6 +212,7 @@ static int run_alone(struct tool_call *call, const struct execute_arguments *arg
 		.files = program.files,
 		.n_files = program.n_files,
 		.paths = true,
+		.tools = program.tools,
 		.key = arguments->key,
 		.key_hash = hash,
 	};

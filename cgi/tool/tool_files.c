@@ -45,7 +45,7 @@ char *tool_files_folder(const char *path)
 int tool_files_conversation(const struct tool_call *call, const char *name, struct store_conversation *ret,
 			    struct err *err)
 {
-	const char *workspace = call->server->config->workspace.conversation;
+	const char *workspace = call->server->config->workspace_folder.conversation;
 	const struct job_request who = {TOOL_CALLER(call), .conversation = name};
 	struct job_engine *engine;
 	int result = 0;

@@ -400,7 +400,7 @@ static void refine_servers(struct server *server, struct json_object *tool)
 /* Where files are, and what their addresses are good for. */
 static const char *files_of(const struct config *config)
 {
-	if (config->workspace.path)
+	if (config->workspace_folder.path)
 		return "\n- /data, where it starts, is the user's folder: what a program changes there is changed in "
 		       "it, at the addresses in the answer.";
 	if (!*config->public_base_url)

@@ -13,9 +13,9 @@
 #include "lib/base/util.h"
 #include "lib/bridge/bridge_check.h"
 #include "lib/job/job.h"
-#include "lib/store/record/store_snippet.h"
 #include "run_answer.h"
 #include "run_result.h"
+#include "snippets.h"
 
 #define INPUT_MAX (1 << 20)
 #define LIST_MAX  (24 * 1024) /* characters of list_snippets' text: what models read of one answer */
@@ -211,27 +211,14 @@ static int check_input(const struct store_snippet *snippet, const char *input, s
 	return 0;
 }
 
-static int take_servers(const struct tool_call *call, const struct store_snippet *snippet, struct job_tools **ret,
-			struct err *err)
-{
-	auto_json struct json_object *array = NULL;
-	const char *names[RUN_SERVERS_MAX];
-	struct bind_strings servers = {.items = names};
-	int result = json_parse(snippet->servers, strlen(snippet->servers), &array, err);
-
-	if (result < 0)
-		return result;
-	for (size_t i = 0; i < json_object_array_length(array) && servers.count < RUN_SERVERS_MAX; i++)
-		names[servers.count++] = json_object_get_string(json_object_array_get_idx(array, i));
-	return tool_servers(call, &servers, snippet->language, false, ret, err);
-}
-
 static int run(struct tool_call *call, const void *bound, struct tool_result *ret, struct err *err)
 {
 	const struct run_arguments *arguments = bound;
 	const char *input = arguments->input ? arguments->input : "{}";
 	auto_snippet_row struct store_snippet snippet = {0};
 	auto_job_tools struct job_tools *tools = NULL;
+	auto_json struct json_object *runners = tool_runners(call->server);
+	const char *language = NULL;
 	char hash[SHA256_HEX_SIZE];
 
 	tool_hash(call, bound, hash);
@@ -244,14 +231,15 @@ static int run(struct tool_call *call, const void *bound, struct tool_result *re
 					    arguments->version, &snippet, err);
 	if (result == 0)
 		result = check_input(&snippet, input, err);
-	if (result == 0)
-		result = take_servers(call, &snippet, &tools, err);
 	if (result < 0)
+		return result;
+	language = snippet_language(&snippet, runners);
+	if ((result = snippet_tools(call, &snippet, language, &tools, err)) < 0)
 		return result;
 	const struct job_request request = {
 		TOOL_CALLER(call),
 		.conversation = arguments->conversation,
-		.language = snippet.language,
+		.language = language,
 		.code = {snippet.code, strlen(snippet.code)},
 		.stdin_text = {input, strlen(input)},
 		.tools = tools,
@@ -350,7 +338,7 @@ static int list(struct tool_call *call, const void *bound, struct tool_result *r
 	const struct list_arguments *arguments = bound;
 	struct listing listing = {.array = json_object_new_array()};
 
-	buf_init(&listing.text, LIST_MAX + STORE_SNIPPET_SCHEMA_MAX + STORE_SNIPPET_CODE_MAX + 256);
+	buf_init(&listing.text, LIST_MAX + STORE_SNIPPET_SCHEMA_MAX + SNIPPET_FILE_MAX + 256);
 	int result = arguments->name ? show(call, arguments->name, &listing, err)
 				     : store_snippet_list(call->server->store, call->token->owner, list_one, &listing,
 							  err);

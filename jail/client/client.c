@@ -61,22 +61,6 @@ struct client_connection {
 	char theirs_text[16];
 };
 
-static int connections_open(struct client_connection *connections, size_t count, struct err *err)
-{
-	for (size_t i = 0; i < count; i++) {
-		int pair[2];
-
-		if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
-			return err_errno(err, "making a socket for the jailer");
-		connections[i].ours = pair[0];
-		connections[i].theirs = pair[1];
-		snprintf(connections[i].theirs_text, sizeof(connections[i].theirs_text), "%d", pair[1]);
-		if (fcntl(pair[0], F_SETFL, O_NONBLOCK) < 0)
-			return err_errno(err, "preparing the jailer's socket");
-	}
-	return 0;
-}
-
 static int start(const char **argv, const struct client_connection *connections, size_t count, pid_t *ret,
 		 struct err *err)
 {
@@ -106,12 +90,25 @@ static int spawn(const char *jailer_program, const char *config_path, bool all, 
 	struct client_connection connections[JAIL_SHARED_MAX];
 	const char *argv[5 + 2 * JAIL_SHARED_MAX] = {jailer_program};
 	size_t n_argv = 1;
+	int result = 0;
 	pid_t pid;
 
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = 0; i < count; i++)
 		connections[i] = (struct client_connection){.ours = -1, .theirs = -1};
+	for (size_t i = 0; i < count && result == 0; i++) {
+		int pair[2];
+
+		if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair)) {
+			result = err_errno(err, "making a socket for the jailer");
+			break;
+		}
+		connections[i].ours = pair[0];
+		connections[i].theirs = pair[1];
+		snprintf(connections[i].theirs_text, sizeof(connections[i].theirs_text), "%d", pair[1]);
 		argv[n_argv++] = "--fd";
 		argv[n_argv++] = connections[i].theirs_text;
+		if (fcntl(pair[0], F_SETFL, O_NONBLOCK) < 0)
+			result = err_errno(err, "preparing the jailer's socket");
 	}
 	if (all)
 		argv[n_argv++] = "--all";
@@ -119,7 +116,6 @@ static int spawn(const char *jailer_program, const char *config_path, bool all, 
 		argv[n_argv++] = "--config";
 		argv[n_argv++] = config_path;
 	}
-	int result = connections_open(connections, count, err);
 	if (result == 0)
 		result = start(argv, connections, count, &pid, err);
 	for (size_t i = 0; i < count; i++) {
@@ -210,31 +206,6 @@ int jail_client_fd(const struct jail_client *client)
 	return client->socket;
 }
 
-short jail_client_poll_events(const struct jail_client *client)
-{
-	return (short)(POLLIN | (client->queue.first ? POLLOUT : 0));
-}
-
-/* Queues and sends what the socket takes. A connection that is gone is seen by the next dispatch, which reports it to
- * every jail. */
-int client_send(struct jail_client *client, struct json_object *head, const struct wire_parts *parts, struct err *err)
-{
-	int result = wire_queue_add(&client->queue, head, parts, err);
-
-	if (result == 0)
-		wire_queue_flush(&client->queue, client->socket, NULL);
-	return result;
-}
-
-struct jail *client_find(struct jail_client *client, int64_t number)
-{
-	struct jail *jail = client->jails;
-
-	while (jail && jail->number != number)
-		jail = jail->next;
-	return jail;
-}
-
 void jail_client_background(struct jail_client *client)
 {
 	client->background = true;
@@ -291,22 +262,30 @@ static int dup_fd(int fd, int *ret, struct err *err)
 	return *ret < 0 ? err_errno(err, "duplicating a descriptor for the jailer") : 0;
 }
 
-static int fill_below(struct jail *jail, const struct jail_file *files, size_t count, bool code, struct err *err)
+enum batch { BATCH_FILL, BATCH_FILL_CODE, BATCH_REMOVE };
+
+static int send_batch(struct jail *jail, enum batch kind, const struct jail_file *files, size_t count, struct err *err)
 {
-	struct json_object *head = wire_head_verb(WIRE_FILL, jail->number), *list = json_object_new_array();
+	const bool remove = kind == BATCH_REMOVE;
+	struct json_object *head = wire_head_verb(remove ? WIRE_REMOVE : WIRE_FILL, jail->number);
+	struct json_object *list = remove ? NULL : json_object_new_array();
 	const char *names[JAIL_BATCH_FILES];
 	int fds[JAIL_BATCH_FILES];
 
-	json_add(head, "files", list);
-	if (code)
+	if (remove)
+		json_add_int(head, "names", (int64_t)count);
+	else
+		json_add(head, "files", list);
+	if (kind == BATCH_FILL_CODE)
 		json_add_bool(head, "code", true);
 	for (size_t i = 0; i < count; i++) {
+		names[i] = files[i].name;
+		if (remove)
+			continue;
 		struct json_object *file = json_object_new_object();
-
 		json_add_int(file, "mode", files[i].mode);
 		json_add_int(file, "mtime_us", files[i].mtime_us);
 		json_object_array_add(list, file);
-		names[i] = files[i].name;
 		if (dup_fd(files[i].fd, &fds[i], err) < 0) {
 			while (i > 0)
 				close(fds[--i]);
@@ -314,32 +293,10 @@ static int fill_below(struct jail *jail, const struct jail_file *files, size_t c
 			return -ERR_SYSTEM;
 		}
 	}
-	return client_send(jail->client, head, &(struct wire_parts){names, count, fds, count}, err);
+	return client_send(jail->client, head, &(struct wire_parts){names, count, fds, remove ? 0 : count}, err);
 }
 
-static int fill_batch(struct jail *jail, const struct jail_file *files, size_t count, struct err *err)
-{
-	return fill_below(jail, files, count, false, err);
-}
-
-static int fill_code_batch(struct jail *jail, const struct jail_file *files, size_t count, struct err *err)
-{
-	return fill_below(jail, files, count, true, err);
-}
-
-static int remove_batch(struct jail *jail, const struct jail_file *files, size_t count, struct err *err)
-{
-	struct json_object *head = wire_head_verb(WIRE_REMOVE, jail->number);
-	const char *names[JAIL_BATCH_FILES];
-
-	json_add_int(head, "names", (int64_t)count);
-	for (size_t i = 0; i < count; i++)
-		names[i] = files[i].name;
-	return client_send(jail->client, head, &(struct wire_parts){.strings = names, .n_strings = count}, err);
-}
-
-static int in_batches(int (*send)(struct jail *jail, const struct jail_file *files, size_t count, struct err *err),
-		      struct jail *jail, const struct jail_file *files, size_t count, struct err *err)
+static int in_batches(struct jail *jail, enum batch kind, const struct jail_file *files, size_t count, struct err *err)
 {
 	size_t begin = 0, bytes = 0;
 
@@ -350,7 +307,7 @@ static int in_batches(int (*send)(struct jail *jail, const struct jail_file *fil
 		size_t length = strlen(files[i].name) + 1;
 
 		if (i - begin == JAIL_BATCH_FILES || bytes + length > WIRE_NAMES_MAX) {
-			int result = send(jail, files + begin, i - begin, err);
+			int result = send_batch(jail, kind, files + begin, i - begin, err);
 
 			if (result < 0)
 				return result;
@@ -359,22 +316,22 @@ static int in_batches(int (*send)(struct jail *jail, const struct jail_file *fil
 		}
 		bytes += length;
 	}
-	return begin < count ? send(jail, files + begin, count - begin, err) : 0;
+	return begin < count ? send_batch(jail, kind, files + begin, count - begin, err) : 0;
 }
 
 int jail_fill(struct jail *jail, const struct jail_file *files, size_t count, struct err *err)
 {
-	return in_batches(fill_batch, jail, files, count, err);
+	return in_batches(jail, BATCH_FILL, files, count, err);
 }
 
 int jail_fill_code(struct jail *jail, const struct jail_file *files, size_t count, struct err *err)
 {
-	return in_batches(fill_code_batch, jail, files, count, err);
+	return in_batches(jail, BATCH_FILL_CODE, files, count, err);
 }
 
 int jail_remove(struct jail *jail, const struct jail_file *files, size_t count, struct err *err)
 {
-	return in_batches(remove_batch, jail, files, count, err);
+	return in_batches(jail, BATCH_REMOVE, files, count, err);
 }
 
 static size_t count_strings(const char *const *strings, size_t *bytes)

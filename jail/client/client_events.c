@@ -15,6 +15,29 @@
 
 #define DOCUMENT_MAX (4 * 1024 * 1024)
 
+short jail_client_poll_events(const struct jail_client *client)
+{
+	return (short)(POLLIN | (client->queue.first ? POLLOUT : 0));
+}
+
+int client_send(struct jail_client *client, struct json_object *head, const struct wire_parts *parts, struct err *err)
+{
+	int result = wire_queue_add(&client->queue, head, parts, err);
+
+	if (result == 0)
+		wire_queue_flush(&client->queue, client->socket, NULL);
+	return result;
+}
+
+struct jail *client_find(struct jail_client *client, int64_t number)
+{
+	struct jail *jail = client->jails;
+
+	while (jail && jail->number != number)
+		jail = jail->next;
+	return jail;
+}
+
 static void event_done(struct jail *jail, const struct wire_event *event)
 {
 	struct jail_result result = {.exit_code = -1};
@@ -99,26 +122,20 @@ const char *jail_state_text(enum jail_state state)
 	return state_texts[state];
 }
 
-/* A sign of life that cannot be read is one. */
-static void take_census(struct jail_client *client, const struct wire_message *message)
+static int take_document(struct jail_client *client, struct wire_message *message, struct err *err)
 {
 	auto_json struct json_object *info = NULL;
 	struct json_object *states;
-	struct err err = ERR_INIT;
 
-	if (message->n_fds != 1 || read_document(message, &info, &err) < 0)
-		return;
-	states = json_get(info, "states", json_type_object);
-	for (int state = 0; states && state < JAIL_STATES; state++)
-		client->census.count[state] =
-			json_object_get_int64(json_get(states, state_texts[state], json_type_int));
-}
-
-static int take_document(struct jail_client *client, struct wire_message *message, struct err *err)
-{
 	if (client->pinged_us) {
 		client->pinged_us = 0;
-		take_census(client, message);
+		/* A sign of life that cannot be read is one all the same. */
+		if (message->n_fds != 1 || read_document(message, &info, NULL) < 0)
+			return 0;
+		states = json_get(info, "states", json_type_object);
+		for (int state = 0; states && state < JAIL_STATES; state++)
+			client->census.count[state] =
+				json_object_get_int64(json_get(states, state_texts[state], json_type_int));
 		return 0;
 	}
 	if (message->n_fds != 1 || !client->document_wanted)
@@ -154,8 +171,9 @@ static int handle(struct jail_client *client, struct wire_message *message, stru
 			jail->collects--;
 		if (jail->events.collected)
 			jail->events.collected(jail->arg);
-	} else if (streq(event.event, "failed"))
+	} else if (streq(event.event, "failed")) {
 		event_failed(jail, &event);
+	}
 	wire_event_clear(&event);
 	return result;
 }

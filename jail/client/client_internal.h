@@ -3,7 +3,6 @@
 
 #include <sys/types.h>
 
-#include "census.h"
 #include "jail.h"
 #include "wire.h"
 

@@ -61,29 +61,24 @@ static int capture_begin(struct jail_once *once, struct err *err)
 	return 0;
 }
 
-static int fill_opened(struct jail_once *once, size_t from, size_t count, struct err *err)
-{
-	struct jail_file files[JAIL_BATCH_FILES];
-	size_t opened = 0;
-	int result = 0;
-
-	while (opened < count && (result = once->open_file(once->arg, from + opened, &files[opened], err)) == 0)
-		opened++;
-	if (result == 0)
-		result = jail_fill(once->jail, files, count, err);
-	for (size_t i = 0; i < opened; i++)
-		close(files[i].fd);
-	return result;
-}
-
 static int fill(struct jail_once *once, struct err *err)
 {
+	struct jail_file files[JAIL_BATCH_FILES];
 	int result = 0;
 
 	if (!once->open_file)
 		return jail_fill(once->jail, once->files, once->n_files, err);
-	for (size_t at = 0; result == 0 && at < once->n_files; at += JAIL_BATCH_FILES)
-		result = fill_opened(once, at, MIN(once->n_files - at, (size_t)JAIL_BATCH_FILES), err);
+	for (size_t at = 0, count; result == 0 && at < once->n_files; at += count) {
+		size_t opened = 0;
+
+		count = MIN(once->n_files - at, (size_t)JAIL_BATCH_FILES);
+		while (opened < count && (result = once->open_file(once->arg, at + opened, &files[opened], err)) == 0)
+			opened++;
+		if (result == 0)
+			result = jail_fill(once->jail, files, count, err);
+		for (size_t i = 0; i < opened; i++)
+			close(files[i].fd);
+	}
 	return result;
 }
 

@@ -11,50 +11,41 @@
 
 #define LIBRARIES_MAX (1 << 20) /* bytes of a file that says which there are */
 
-static bool is_named(struct json_object *runner, const char *name)
+static bool equal(const char *a, const char *b)
 {
-	struct json_object *aliases = json_get(runner, "aliases", json_type_array);
-	const char *own = json_get_string(runner, "name");
-
-	if (own && strcasecmp(own, name) == 0)
-		return true;
-	for (size_t i = 0; aliases && i < json_object_array_length(aliases); i++) {
-		const char *alias = json_object_get_string(json_object_array_get_idx(aliases, i));
-
-		if (alias && strcasecmp(alias, name) == 0)
-			return true;
-	}
-	return false;
+	return strcasecmp(a, b) == 0;
 }
 
-struct json_object *jail_runner_named(struct json_object *runners, const char *name)
-{
-	for (size_t i = 0; runners && i < json_object_array_length(runners); i++) {
-		struct json_object *runner = json_object_array_get_idx(runners, i);
-
-		if (is_named(runner, name))
-			return runner;
-	}
-	return NULL;
-}
-
-const char *jail_runner_near(struct json_object *runners, const char *name)
+/* The first whose name or one of whose aliases is like this one. */
+static struct json_object *find(struct json_object *runners, const char *name, bool (*like)(const char *, const char *))
 {
 	for (size_t i = 0; runners && i < json_object_array_length(runners); i++) {
 		struct json_object *runner = json_object_array_get_idx(runners, i);
 		struct json_object *aliases = json_get(runner, "aliases", json_type_array);
 		const char *own = json_get_string(runner, "name");
 
-		if (own && str_near(own, name))
-			return own;
+		if (own && like(own, name))
+			return runner;
 		for (size_t n = 0; aliases && n < json_object_array_length(aliases); n++) {
 			const char *alias = json_object_get_string(json_object_array_get_idx(aliases, n));
 
-			if (own && alias && str_near(alias, name))
-				return own;
+			if (alias && like(alias, name))
+				return runner;
 		}
 	}
 	return NULL;
+}
+
+struct json_object *jail_runner_named(struct json_object *runners, const char *name)
+{
+	return find(runners, name, equal);
+}
+
+const char *jail_runner_near(struct json_object *runners, const char *name)
+{
+	struct json_object *runner = find(runners, name, str_near);
+
+	return runner ? json_get_string(runner, "name") : NULL;
 }
 
 /* `wanted` is without its dot; runner files may write it or not. */
@@ -92,21 +83,6 @@ struct json_object *jail_runners_offered(struct json_object *runners)
 	return runners;
 }
 
-/* Names of folders have versions in them; files have them in their contents. */
-static void add_matches(const char *pattern, struct buf *ret)
-{
-	glob_t list;
-
-	if (glob(pattern, 0, NULL, &list) == 0)
-		for (size_t i = 0; i < list.gl_pathc; i++) {
-			auto_free char *text = NULL;
-			int found = read_file_at(AT_FDCWD, list.gl_pathv[i], LIBRARIES_MAX, &text, NULL, NULL);
-
-			buf_printf(ret, " %s %s", list.gl_pathv[i], found < 0 ? "" : text);
-		}
-	globfree(&list);
-}
-
 /* A private jailer asked no runner for its version: what stands for it is cheap to see. */
 static void add_stand_in(struct json_object *runner, struct buf *ret)
 {
@@ -119,8 +95,19 @@ static void add_stand_in(struct json_object *runner, struct buf *ret)
 		return;
 	buf_printf(ret, " %s %lld %lld.%09ld", json_get_string(runner, "name"), (long long)file.st_size,
 		   (long long)file.st_mtim.tv_sec, file.st_mtim.tv_nsec);
-	for (size_t k = 0; libraries && k < json_object_array_length(libraries); k++)
-		add_matches(json_object_get_string(json_object_array_get_idx(libraries, k)), ret);
+	for (size_t k = 0; libraries && k < json_object_array_length(libraries); k++) {
+		glob_t list;
+
+		/* Names of folders have versions in them; files have them in their contents. */
+		if (glob(json_object_get_string(json_object_array_get_idx(libraries, k)), 0, NULL, &list) == 0)
+			for (size_t i = 0; i < list.gl_pathc; i++) {
+				auto_free char *text = NULL;
+				int found = read_file_at(AT_FDCWD, list.gl_pathv[i], LIBRARIES_MAX, &text, NULL, NULL);
+
+				buf_printf(ret, " %s %s", list.gl_pathv[i], found < 0 ? "" : text);
+			}
+		globfree(&list);
+	}
 }
 
 void jail_runner_version(struct json_object *runner, struct buf *ret)

@@ -28,7 +28,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "census.h"
 #include "lib/base/bind.h"
 #include "lib/base/err.h"
 #include "lib/base/json.h"
@@ -178,14 +177,33 @@ void jail_client_hold(struct jail_client *client);
 int jail_client_info(struct jail_client *client, struct json_object **ret, struct err *err);
 int jail_client_runners(struct jail_client *client, struct json_object **ret, struct err *err);
 
-#define JAIL_ANSWER_SECONDS                                                                                            \
-	15 /* a jailer that works answers info within; runners asks every interpreter for its version first */
-#define JAIL_RUNNERS_SECONDS 120
+#define JAIL_ANSWER_SECONDS  15  /* a jailer that works answers info within */
+#define JAIL_RUNNERS_SECONDS 120 /* it asks every interpreter for its version first */
+
+/* -------- signs of life ------------------------------------------------------------------------------- */
+/* How many jails a jailer has for all of its clients, and what they do. Parked: made ahead, without an owner. Frozen: a
+ * live one between two runs. */
+#define JAIL_STATES_EACH(STATE)                                                                                        \
+	STATE(PARKED, "parked")                                                                                        \
+	STATE(BUILDING, "building")                                                                                    \
+	STATE(READY, "ready")                                                                                          \
+	STATE(FROZEN, "frozen")                                                                                        \
+	STATE(RUNNING, "running")                                                                                      \
+	STATE(COLLECTING, "collecting")                                                                                \
+	STATE(ENDING, "ending")
+#define JAIL_STATE_CONSTANT(constant, name) JAIL_STATE_##constant,
+enum jail_state { JAIL_STATES_EACH(JAIL_STATE_CONSTANT) JAIL_STATES };
+const char *jail_state_text(enum jail_state state);
+struct jail_census {
+	int64_t count[JAIL_STATES];
+};
 
 /* Asks for a sign of life, unless one is awaited already; does not block, dispatch takes it. */
 int jail_client_ping(struct jail_client *client, struct err *err);
 /* Since when (clock_monotonic_us) it is awaited; 0: none is. */
 int64_t jail_client_pinged_us(const struct jail_client *client);
+/* What the last sign of life said; zeros before it. */
+const struct jail_census *jail_client_census(const struct jail_client *client);
 /* Kills a private jailer that does not answer: jail_client_free waits for its end. */
 void jail_client_kill(struct jail_client *client);
 

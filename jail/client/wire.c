@@ -30,8 +30,7 @@ struct wire_packet {
 void wire_message_clear(struct wire_message *message)
 {
 	for (size_t i = 0; i < message->n_fds; i++)
-		if (message->fds[i] >= 0)
-			close(message->fds[i]);
+		fd_close(&message->fds[i]);
 	json_put_pointer(&message->head);
 	free(message->strings);
 	secret_free(message->bytes);
@@ -41,21 +40,6 @@ void wire_message_clear(struct wire_message *message)
 int wire_take_fd(struct wire_message *message, size_t index)
 {
 	return steal_fd(&message->fds[index]);
-}
-
-static int split_tail(struct wire_message *message, const char *tail, size_t length, struct err *err)
-{
-	if (length == 0)
-		return 0;
-	if (tail[length - 1] != '\0')
-		return err_set(err, ERR_INVALID, "the last string of the message is not ended");
-	size_t n = 0;
-	for (size_t i = 0; i < length; i++)
-		n += tail[i] == '\0';
-	message->strings = xcalloc(n, sizeof(*message->strings));
-	for (const char *p = tail; p < tail + length; p += strlen(p) + 1)
-		message->strings[message->n_strings++] = p;
-	return 0;
 }
 
 int wire_receive(int socket, struct wire_message *ret, struct err *err)
@@ -81,8 +65,15 @@ int wire_receive(int socket, struct wire_message *ret, struct err *err)
 		return err_wrap(err, "message");
 	if (!json_object_is_type(message.head, json_type_object))
 		return err_set(err, ERR_INVALID, "message: must be an object");
-	if ((size_t)n > length && split_tail(&message, message.bytes + length + 1, (size_t)n - length - 1, err) < 0)
-		return -ERR_INVALID;
+	const char *tail = message.bytes + length + 1, *end = message.bytes + n;
+	if (tail < end && end[-1] != '\0')
+		return err_set(err, ERR_INVALID, "the last string of the message is not ended");
+	size_t n_strings = 0;
+	for (const char *p = tail; p < end; p += strlen(p) + 1)
+		n_strings++;
+	message.strings = n_strings ? xcalloc(n_strings, sizeof(*message.strings)) : NULL;
+	for (const char *p = tail; p < end; p += strlen(p) + 1)
+		message.strings[message.n_strings++] = p;
 	*ret = message;
 	message = (struct wire_message){.bytes = NULL};
 	return 0;

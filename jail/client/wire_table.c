@@ -11,105 +11,76 @@
 
 #define JAIL_NUMBER_MAX INT32_MAX
 
+#define FIELD(of, key, kind, member, least, most)                                                                      \
+	.name = key, .type = kind, .offset = offsetof(struct of, member), .min = least, .max = most
+#define MUST(of, ...) {FIELD(of, __VA_ARGS__), .flags = BIND_REQUIRED}
+#define MAY(of, ...)  {FIELD(of, __VA_ARGS__)}
+#define OBJECTS(of, member_table) .table = member_table, .size = sizeof(struct of)
+
 static const struct bind file_table[] = {
-	{.name = "mode",
-	 .type = BIND_INT,
-	 .offset = offsetof(struct wire_file, mode),
-	 .flags = BIND_REQUIRED,
-	 .max = 0777},
-	{.name = "mtime_us",
-	 .type = BIND_INT,
-	 .offset = offsetof(struct wire_file, mtime_us),
-	 .flags = BIND_REQUIRED,
-	 .min = -LIMITS_MAX * 8,
-	 .max = LIMITS_MAX * 8},
+	MUST(wire_file, "mode", BIND_INT, mode, 0, 0777),
+	MUST(wire_file, "mtime_us", BIND_INT, mtime_us, -LIMITS_MAX * 8, LIMITS_MAX * 8),
 	{0},
 };
 
-#define MEMBER(key, kind, field, least, most)                                                                          \
-	{                                                                                                              \
-		.name = key, .type = kind, .offset = offsetof(struct wire_request, field), .flags = BIND_REQUIRED,     \
-		.min = least, .max = most                                                                              \
-	}
-#define HEAD MEMBER("v", BIND_INT, version, WIRE_VERSION, WIRE_VERSION), MEMBER("verb", BIND_STRING, verb_name, 1, 16)
-#define JAIL MEMBER("jail", BIND_INT, jail, 0, JAIL_NUMBER_MAX)
+#define HEAD                                                                                                           \
+	MUST(wire_request, "v", BIND_INT, version, WIRE_VERSION, WIRE_VERSION),                                        \
+		MUST(wire_request, "verb", BIND_STRING, verb_name, 1, 16)
+#define JAIL MUST(wire_request, "jail", BIND_INT, jail, 0, JAIL_NUMBER_MAX)
 
 static const struct bind plain_table[] = {HEAD, {0}};
 static const struct bind jail_table[] = {HEAD, JAIL, {0}};
 static const struct bind open_table[] = {
 	HEAD,
 	JAIL,
-	MEMBER("runner", BIND_STRING, runner, 1, 64),
-	{.name = "label", .type = BIND_STRING, .offset = offsetof(struct wire_request, label), .max = 72},
-	{.name = "network", .type = BIND_BOOL, .offset = offsetof(struct wire_request, network)},
-	{.name = "hosts",
-	 .type = BIND_STRINGS,
-	 .offset = offsetof(struct wire_request, hosts),
-	 .min = 1,
-	 .max = CONFIG_HOSTS_MAX},
-	{.name = "service", .type = BIND_BOOL, .offset = offsetof(struct wire_request, service)},
-	{.name = "binds",
-	 .type = BIND_STRINGS,
-	 .offset = offsetof(struct wire_request, binds),
-	 .max = CONFIG_BINDS_MAX},
-	{.name = "background", .type = BIND_BOOL, .offset = offsetof(struct wire_request, background)},
-	{.name = "live", .type = BIND_BOOL, .offset = offsetof(struct wire_request, live)},
-	{.name = "fingerprint", .type = BIND_BOOL, .offset = offsetof(struct wire_request, fingerprint)},
-	{.name = "limits",
-	 .type = BIND_OBJECT,
-	 .offset = offsetof(struct wire_request, limits),
-	 .table = jail_limits_table},
+	MUST(wire_request, "runner", BIND_STRING, runner, 1, 64),
+	MAY(wire_request, "label", BIND_STRING, label, 0, 72),
+	MAY(wire_request, "network", BIND_BOOL, network, 0, 0),
+	MAY(wire_request, "hosts", BIND_STRINGS, hosts, 1, CONFIG_HOSTS_MAX),
+	MAY(wire_request, "service", BIND_BOOL, service, 0, 0),
+	MAY(wire_request, "binds", BIND_STRINGS, binds, 0, CONFIG_BINDS_MAX),
+	MAY(wire_request, "background", BIND_BOOL, background, 0, 0),
+	MAY(wire_request, "live", BIND_BOOL, live, 0, 0),
+	MAY(wire_request, "fingerprint", BIND_BOOL, fingerprint, 0, 0),
+	{FIELD(wire_request, "limits", BIND_OBJECT, limits, 0, 0), .table = jail_limits_table},
 	{0},
 };
 static const struct bind fill_table[] = {
 	HEAD,
 	JAIL,
-	{.name = "files",
-	 .type = BIND_OBJECTS,
-	 .offset = offsetof(struct wire_request, files),
+	{FIELD(wire_request, "files", BIND_OBJECTS, files, 1, JAIL_BATCH_FILES),
 	 .flags = BIND_REQUIRED,
-	 .min = 1,
-	 .max = JAIL_BATCH_FILES,
-	 .table = file_table,
-	 .size = sizeof(struct wire_file)},
-	{.name = "code", .type = BIND_BOOL, .offset = offsetof(struct wire_request, code)},
+	 OBJECTS(wire_file, file_table)},
+	MAY(wire_request, "code", BIND_BOOL, code, 0, 0),
 	{0},
 };
-static const struct bind remove_table[] = {HEAD, JAIL, MEMBER("names", BIND_INT, names, 1, JAIL_BATCH_FILES), {0}};
+static const struct bind remove_table[] = {
+	HEAD,
+	JAIL,
+	MUST(wire_request, "names", BIND_INT, names, 1, JAIL_BATCH_FILES),
+	{0},
+};
 static const struct bind run_table[] = {
 	HEAD,
 	JAIL,
-	MEMBER("args", BIND_INT, args, 0, JAIL_ARGUMENTS_MAX),
-	MEMBER("env", BIND_INT, env, 0, JAIL_ARGUMENTS_MAX),
-	{.name = "entry",
-	 .type = BIND_STRING,
-	 .offset = offsetof(struct wire_request, entry),
-	 .min = 1,
-	 .max = JAIL_NAME_MAX},
-	{.name = "cwd",
-	 .type = BIND_STRING,
-	 .offset = offsetof(struct wire_request, cwd),
-	 .min = 1,
-	 .max = JAIL_NAME_MAX},
-	MEMBER("stdin", BIND_BOOL, stdin_given, 0, 0),
-	MEMBER("stdout", BIND_BOOL, stdout_given, 0, 0),
-	MEMBER("stderr", BIND_BOOL, stderr_given, 0, 0),
-	{.name = "tools", .type = BIND_BOOL, .offset = offsetof(struct wire_request, tools)},
-	{.name = "display", .type = BIND_BOOL, .offset = offsetof(struct wire_request, display)},
-	{.name = "read_only", .type = BIND_BOOL, .offset = offsetof(struct wire_request, read_only)},
-	{.name = "clock_us",
-	 .type = BIND_INT,
-	 .offset = offsetof(struct wire_request, clock_us),
-	 .min = 1,
-	 .max = LIMITS_MAX * 8},
+	MUST(wire_request, "args", BIND_INT, args, 0, JAIL_ARGUMENTS_MAX),
+	MUST(wire_request, "env", BIND_INT, env, 0, JAIL_ARGUMENTS_MAX),
+	MAY(wire_request, "entry", BIND_STRING, entry, 1, JAIL_NAME_MAX),
+	MAY(wire_request, "cwd", BIND_STRING, cwd, 1, JAIL_NAME_MAX),
+	MUST(wire_request, "stdin", BIND_BOOL, stdin_given, 0, 0),
+	MUST(wire_request, "stdout", BIND_BOOL, stdout_given, 0, 0),
+	MUST(wire_request, "stderr", BIND_BOOL, stderr_given, 0, 0),
+	MAY(wire_request, "tools", BIND_BOOL, tools, 0, 0),
+	MAY(wire_request, "display", BIND_BOOL, display, 0, 0),
+	MAY(wire_request, "read_only", BIND_BOOL, read_only, 0, 0),
+	MAY(wire_request, "clock_us", BIND_INT, clock_us, 1, LIMITS_MAX * 8),
 	{0},
 };
-
 static const struct bind wait_table[] = {
 	HEAD,
 	JAIL,
-	MEMBER("waits", BIND_BOOL, waits, 0, 0),
-	MEMBER("credit_us", BIND_INT, credit_us, 0, LIMITS_MAX),
+	MUST(wire_request, "waits", BIND_BOOL, waits, 0, 0),
+	MUST(wire_request, "credit_us", BIND_INT, credit_us, 0, LIMITS_MAX),
 	{0},
 };
 
@@ -135,29 +106,21 @@ struct json_object *wire_head_verb(enum wire_verb verb, int64_t jail)
 	return jail < 0 ? wire_head("verb", verbs[verb].name) : wire_head_jail("verb", verbs[verb].name, jail);
 }
 
-static int verb_parse(const char *name, enum wire_verb *ret, struct err *err)
-{
-	auto_buf struct buf known = {0};
-
-	for (size_t i = 0; i < WIRE_VERBS; i++)
-		if (name && streq(verbs[i].name, name)) {
-			*ret = (enum wire_verb)i;
-			return 0;
-		}
-	buf_init(&known, 256);
-	for (size_t i = 0; i < WIRE_VERBS; i++)
-		buf_printf(&known, "%s%s", i == 0 ? "" : i + 1 < WIRE_VERBS ? ", " : " or ", verbs[i].name);
-	return err_member(err, "verb", "must be %.*s", (int)known.length, known.data);
-}
-
 int wire_request_parse(const struct wire_message *message, struct wire_request *ret, struct err *err)
 {
+	const char *name = json_get_string(message->head, "verb");
 	struct wire_request request = {.jail = -1};
-	int result = verb_parse(json_get_string(message->head, "verb"), &request.verb, err);
+	auto_buf struct buf known = {0};
 
-	if (result < 0)
-		return result;
-	result = bind_parse(verbs[request.verb].table, message->head, &request, err);
+	while (request.verb < WIRE_VERBS && !(name && streq(verbs[request.verb].name, name)))
+		request.verb++;
+	if (request.verb == WIRE_VERBS) {
+		buf_init(&known, 256);
+		for (size_t i = 0; i < WIRE_VERBS; i++)
+			buf_printf(&known, "%s%s", i == 0 ? "" : i + 1 < WIRE_VERBS ? ", " : " or ", verbs[i].name);
+		return err_member(err, "verb", "must be %.*s", (int)known.length, known.data);
+	}
+	int result = bind_parse(verbs[request.verb].table, message->head, &request, err);
 	if (result < 0)
 		return result;
 	request.binds_given = json_object_object_get_ex(message->head, "binds", NULL);
@@ -166,13 +129,13 @@ int wire_request_parse(const struct wire_message *message, struct wire_request *
 	if (request.verb == WIRE_RUN)
 		fds = 1 + (size_t)request.stdin_given + (size_t)request.stdout_given + (size_t)request.stderr_given +
 		      (size_t)request.tools;
-	if (message->n_strings != strings || message->n_fds != fds)
-		result = err_set(err, ERR_INVALID, "%s: carries %zu strings and %zu descriptors, not %zu and %zu",
-				 request.verb_name, message->n_strings, message->n_fds, strings, fds);
-	if (result < 0)
-		wire_request_clear(&request);
-	else
+	if (message->n_strings == strings && message->n_fds == fds) {
 		*ret = request;
+		return 0;
+	}
+	result = err_set(err, ERR_INVALID, "%s: carries %zu strings and %zu descriptors, not %zu and %zu",
+			 request.verb_name, message->n_strings, message->n_fds, strings, fds);
+	wire_request_clear(&request);
 	return result;
 }
 
@@ -188,52 +151,24 @@ void wire_request_clear(struct wire_request *request)
 const char *const wire_change_kinds[] = {"created", "changed", "deleted", "not_kept", NULL};
 
 static const struct bind change_table[] = {
-	{.name = "kind",
-	 .type = BIND_STRING,
-	 .offset = offsetof(struct wire_change, kind),
-	 .flags = BIND_REQUIRED,
-	 .choices = wire_change_kinds},
-	{.name = "mode", .type = BIND_INT, .offset = offsetof(struct wire_change, mode), .max = 07777},
-	{.name = "mtime_us",
-	 .type = BIND_INT,
-	 .offset = offsetof(struct wire_change, mtime_us),
-	 .min = INT64_MIN,
-	 .max = INT64_MAX},
-	{.name = "size", .type = BIND_INT, .offset = offsetof(struct wire_change, size), .max = INT64_MAX},
-	{.name = "reason", .type = BIND_STRING, .offset = offsetof(struct wire_change, reason), .max = 128},
+	{FIELD(wire_change, "kind", BIND_STRING, kind, 0, 0), .flags = BIND_REQUIRED, .choices = wire_change_kinds},
+	MAY(wire_change, "mode", BIND_INT, mode, 0, 07777),
+	MAY(wire_change, "mtime_us", BIND_INT, mtime_us, INT64_MIN, INT64_MAX),
+	MAY(wire_change, "size", BIND_INT, size, 0, INT64_MAX),
+	MAY(wire_change, "reason", BIND_STRING, reason, 0, 128),
 	{0},
 };
-
-#define EVENT(key, kind, field, most)                                                                                  \
-	{                                                                                                              \
-		.name = key, .type = kind, .offset = offsetof(struct wire_event, field), .max = most                   \
-	}
 static const struct bind event_table[] = {
-	{.name = "v",
-	 .type = BIND_INT,
-	 .offset = offsetof(struct wire_event, version),
-	 .flags = BIND_REQUIRED,
-	 .min = WIRE_VERSION,
-	 .max = WIRE_VERSION},
-	{.name = "event",
-	 .type = BIND_STRING,
-	 .offset = offsetof(struct wire_event, event),
-	 .flags = BIND_REQUIRED,
-	 .min = 1,
-	 .max = 16},
-	EVENT("jail", BIND_INT, jail, JAIL_NUMBER_MAX),
-	EVENT("stdout_bytes", BIND_INT, stdout_bytes, INT64_MAX),
-	EVENT("stderr_bytes", BIND_INT, stderr_bytes, INT64_MAX),
-	EVENT("result", BIND_ANY, result, 0),
-	{.name = "files",
-	 .type = BIND_OBJECTS,
-	 .offset = offsetof(struct wire_event, files),
-	 .max = JAIL_BATCH_FILES,
-	 .table = change_table,
-	 .size = sizeof(struct wire_change)},
-	EVENT("code", BIND_STRING, code, 32),
-	EVENT("text", BIND_STRING, text, 2048),
-	EVENT("member", BIND_STRING, member, 256),
+	MUST(wire_event, "v", BIND_INT, version, WIRE_VERSION, WIRE_VERSION),
+	MUST(wire_event, "event", BIND_STRING, event, 1, 16),
+	MAY(wire_event, "jail", BIND_INT, jail, 0, JAIL_NUMBER_MAX),
+	MAY(wire_event, "stdout_bytes", BIND_INT, stdout_bytes, 0, INT64_MAX),
+	MAY(wire_event, "stderr_bytes", BIND_INT, stderr_bytes, 0, INT64_MAX),
+	MAY(wire_event, "result", BIND_ANY, result, 0, 0),
+	{FIELD(wire_event, "files", BIND_OBJECTS, files, 0, JAIL_BATCH_FILES), OBJECTS(wire_change, change_table)},
+	MAY(wire_event, "code", BIND_STRING, code, 0, 32),
+	MAY(wire_event, "text", BIND_STRING, text, 0, 2048),
+	MAY(wire_event, "member", BIND_STRING, member, 0, 256),
 	{0},
 };
 

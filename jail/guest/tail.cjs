@@ -1,4 +1,4 @@
-// tail.cjs - shows the value of a TypeScript program's last expression. It is put behind `instanceof` there (jail/last.h), whose left side it gets.
+// tail.cjs - shows the value of a TypeScript program's last expression. It is put behind `instanceof` there (jail/cell/last.h), whose left side it gets.
 // All of it is compiled with the program, so its length counts. What is no plain data is shown by show.cjs, which is read only then.
 ({
 	left: 200,

@@ -27,8 +27,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "jail/base/sys.h"
 #include "jail/client/wire_fd.h"
-#include "jail/sys.h"
 #include "landlock.h"
 #include "lib/base/util.h"
 
@@ -431,8 +431,7 @@ static void forget_jailer(const struct init_setup *setup)
 
 static const char *make_live_landlock(const struct init_setup *setup, int *landlock_fd)
 {
-	if (*landlock_fd >= 0)
-		close(steal_fd(landlock_fd));
+	fd_close(landlock_fd);
 	return init_make_landlock(setup, true, landlock_fd);
 }
 

@@ -19,9 +19,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "jail/cgroup.h"
+#include "jail/cgroup/cgroup.h"
 #include "jail/client/jail.h"
-#include "jail/root_mount.h"
+#include "jail/root/root_mount.h"
 #include "lib/base/err.h"
 #include "seccomp.h"
 

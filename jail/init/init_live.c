@@ -30,8 +30,7 @@ void init_program_close(struct init_program *program)
 	const int fds[] = {program->listener, program->talk, program->input};
 
 	for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
-		if (fds[i] >= 0)
-			close(fds[i]);
+		close_pointer(&fds[i]);
 	*program = INIT_PROGRAM_NONE;
 }
 

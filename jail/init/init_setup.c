@@ -27,9 +27,9 @@
 #include <unistd.h>
 
 #include "init.h"
-#include "jail/layers.h"
-#include "jail/root_mount.h"
-#include "jail/sys.h"
+#include "jail/base/sys.h"
+#include "jail/root/layers.h"
+#include "jail/root/root_mount.h"
 #include "landlock.h"
 #include "lib/base/util.h"
 

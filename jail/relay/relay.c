@@ -1,6 +1,6 @@
 /*
- * relay.c - the relay's processes and its jails; see relay.h. What happens to one connection: relay_connection.c,
- * relay_dial.c.
+ * relay.c - the relay's processes and its jails; see relay.h. What happens to one connection: relay_dial.c and
+ * relay_tunnel.c.
  *
  * The relay closes everything of a jail when its liveness socket closes, and ends itself when the jailer's socket does.
  * It answers nothing: what the jailer wants to know is in the run's page. Connections are freed between events only.
@@ -27,52 +27,6 @@
 
 #define RESTART_MS 1000 /* between two relays, so that one that cannot live costs little */
 #define ACCEPT_MAX 64   /* of one listener at a time */
-
-const char *relay_reason_text(unsigned reason)
-{
-	static const char *const texts[RELAY_REASONS] = {
-		[RELAY_NOT_ALLOWED] = "not in network.allow",
-		[RELAY_PRIVATE] = "not a public address",
-		[RELAY_OWN] = "an address of this host",
-		[RELAY_UNKNOWN] = "the name does not resolve",
-		[RELAY_UNREACHABLE] = "no answer from the host",
-		[RELAY_PROXY] = "the operator's proxy did not connect",
-		[RELAY_BYTES] = "the limit of bytes is used up",
-		[RELAY_MALFORMED] = "not a request that the proxy serves",
-		[RELAY_ANOTHER] = "another host was named inside the connection (TLS server name or HTTP Host)",
-		[RELAY_NAMELESS] = "TLS without a server name",
-		[RELAY_UNREADABLE] = "TLS or HTTP that names no host which the relay can read",
-	};
-
-	return reason < RELAY_REASONS ? texts[reason] : "refused";
-}
-
-void relay_deny(struct relay_connection *c, enum relay_reason reason)
-{
-	struct relay_page *page = c->jail->page;
-	uint32_t n = page ? atomic_load(&page->n_denied) : RELAY_DENIED_MAX + 1;
-
-	if (n > RELAY_DENIED_MAX)
-		return;
-	for (uint32_t i = 0; i < n && i < RELAY_DENIED_MAX; i++)
-		if (page->denied[i].reason == reason && page->denied[i].port == c->port &&
-		    streq(page->denied[i].host, c->host))
-			return;
-	if (n < RELAY_DENIED_MAX) {
-		page->denied[n].port = c->port;
-		page->denied[n].reason = (uint16_t)reason;
-		memcpy(page->denied[n].host, c->host, HOST_SIZE);
-	}
-	atomic_store(&page->n_denied, n + 1);
-}
-
-void relay_deadline(struct relay_connection *c, int64_t us_from_now)
-{
-	struct relay *relay = c->jail->relay;
-
-	c->deadline_us = us_from_now == INT64_MAX ? INT64_MAX : clock_monotonic_us() + us_from_now;
-	relay->next_deadline_us = MIN(relay->next_deadline_us, c->deadline_us);
-}
 
 /* -------- jails --------------------------------------------------------------------------------------- */
 static void watch_listeners(struct relay_jail *jail);
@@ -134,13 +88,6 @@ static void add_listeners(struct relay_jail *jail, const struct relay_order *ord
 	}
 }
 
-static void close_all(struct wire_fds *fds)
-{
-	for (size_t i = 0; i < fds->count; i++)
-		if (fds->fds[i] >= 0)
-			close(fds->fds[i]);
-}
-
 /* All that the jailer has said so far. */
 static void read_liveness(struct relay_jail *jail)
 {
@@ -161,7 +108,8 @@ static void read_liveness(struct relay_jail *jail)
 			begin_run(jail, fds.fds[0]);
 		else if (!jail->gone && order.verb == RELAY_END)
 			end_run(jail);
-		close_all(&fds);
+		for (size_t i = 0; i < fds.count; i++)
+			close_pointer(&fds.fds[i]);
 	}
 }
 
@@ -269,8 +217,12 @@ static void collect_garbage(struct relay *relay)
 	relay->garbage = false;
 }
 
-static void end_late(struct relay *relay, int64_t now)
+static void end_late(struct relay *relay)
 {
+	int64_t now = clock_monotonic_us();
+
+	if (now < relay->next_deadline_us)
+		return;
 	relay->next_deadline_us = INT64_MAX;
 	for (struct relay_jail *jail = relay->jails; jail; jail = jail->next)
 		for (struct relay_connection *c = jail->connections; c; c = c->next) {
@@ -279,18 +231,6 @@ static void end_late(struct relay *relay, int64_t now)
 			if (c->state != RELAY_CLOSED)
 				relay->next_deadline_us = MIN(relay->next_deadline_us, c->deadline_us);
 		}
-}
-
-static void tick(struct relay *relay)
-{
-	int64_t now = clock_monotonic_us();
-
-	if (now >= relay->next_deadline_us)
-		end_late(relay, now);
-	if (relay->garbage)
-		collect_garbage(relay);
-	if (relay->waiting)
-		relay_resolvers_feed(relay);
 }
 
 /* -------- processes ----------------------------------------------------------------------------------- */
@@ -308,9 +248,13 @@ static void relay_main(const struct egress *egress, int control)
 		log_event(LOG_ERROR, "the relay cannot start", "why", strerror(errno), NULL);
 		return;
 	}
-	for (; !relay.stop; tick(&relay))
-		if (loop_once(relay.loop, relay.next_deadline_us) < 0)
-			return;
+	while (!relay.stop && loop_once(relay.loop, relay.next_deadline_us) >= 0) {
+		end_late(&relay);
+		if (relay.garbage)
+			collect_garbage(&relay);
+		if (relay.waiting)
+			relay_resolvers_feed(&relay);
+	}
 }
 
 /* Until the relay has died (true) or the jailer has. */
@@ -327,27 +271,21 @@ static bool watch_relay(int monitor, pid_t pid)
 	return !wait[0].revents;
 }
 
-static pid_t fork_relay(const struct egress *egress, int monitor, int control)
-{
-	pid_t pid = fork();
-
-	if (pid != 0)
-		return pid;
-	prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-	close(monitor);
-	relay_main(egress, control);
-	_exit(1);
-}
-
 static void monitor_main(const struct egress *egress, int monitor, int first)
 {
 	int control = first;
 
 	while (control >= 0) {
-		pid_t pid = fork_relay(egress, monitor, control);
 		struct pollfd wait = {.fd = monitor};
 		int pair[2];
+		pid_t pid = fork();
 
+		if (pid == 0) {
+			prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+			close(monitor);
+			relay_main(egress, control);
+			_exit(1);
+		}
 		close(control);
 		if (pid < 0 || !watch_relay(monitor, pid))
 			return;

@@ -26,8 +26,8 @@
 #include <stdint.h>
 
 #include "egress.h"
+#include "jail/base/identity.h"
 #include "jail/client/wire_fd.h"
-#include "jail/identity.h"
 
 #define RELAY_DENIED_MAX  32 /* different refusals of one run that are reported */
 #define RELAY_LISTENS_MAX WIRE_FD_LIMIT

@@ -1,11 +1,9 @@
 /*
- * relay_connection.c - one connection: what the guest asks of the proxy, refusals, and the bytes in both directions.
- * See relay_internal.h.
+ * relay_connection.c - what every connection has, in all of its states: its two ends and the bytes that wait there, its
+ * deadline, its end and the refusal before it. See relay_internal.h.
  *
- * In a tunnel the guest's first bytes are held until it is known whom they name (relay_inside.h), and those behind a
- * ClientHello until the server has said whether it wants another one: the name in that could be another. Bytes are read
- * at one end only when nothing waits for the other: at most RELAY_CHUNK is ever held here for a direction, and a slow
- * reader slows the sender down by its own socket. The end of one direction is passed on as such (half-close).
+ * A connection that is closed stays in its jail's list until the event is over: callers further up may still look at
+ * it. A refusal is an answer where the proxy was asked and no tunnel is open yet, else a reset.
  */
 #include <errno.h>
 #include <sys/epoll.h>
@@ -20,10 +18,15 @@
 #define BAD_REQUEST "400 Bad Request"
 #define BAD_GATEWAY "502 Bad Gateway"
 
-static void guest_ready(struct loop_watch *watch, uint32_t events);
-static void remote_ready(struct loop_watch *watch, uint32_t events);
-static void head_ready(struct loop_watch *watch, uint32_t events);
 static void answer_ready(struct loop_watch *watch, uint32_t events);
+
+void relay_deadline(struct relay_connection *c, int64_t us_from_now)
+{
+	struct relay *relay = c->jail->relay;
+
+	c->deadline_us = us_from_now == INT64_MAX ? INT64_MAX : clock_monotonic_us() + us_from_now;
+	relay->next_deadline_us = MIN(relay->next_deadline_us, c->deadline_us);
+}
 
 void relay_watch(struct relay_connection *c, struct relay_side *side, uint32_t wanted,
 		 void (*ready)(struct loop_watch *, uint32_t))
@@ -65,41 +68,7 @@ int relay_flush(struct relay_side *side)
 	return 0;
 }
 
-/* -------- birth and death ----------------------------------------------------------------------------- */
-struct relay_connection *relay_connection_new(struct relay_jail *jail, int fd, uint16_t rule)
-{
-	const struct egress *egress = jail->relay->egress;
-	struct relay_connection *c = xcalloc(1, sizeof(*c));
-	const int bytes = RELAY_SOCKET_BYTES;
-
-	*c = (struct relay_connection){
-		.next = jail->connections,
-		.jail = jail,
-		.guest = {.fd = fd, .watch = LOOP_WATCH_INIT},
-		.remote = {.fd = -1, .watch = LOOP_WATCH_INIT},
-		.resolver = -1,
-		.deadline_us = INT64_MAX,
-	};
-	jail->connections = c;
-	jail->n_connections++;
-	buf_init(&c->head, RELAY_HEAD_MAX);
-	buf_init(&c->forward, 2 * RELAY_HEAD_MAX);
-	buf_init(&c->reply, RELAY_REPLY_MAX);
-	setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes));
-	setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
-	if (rule < egress->n_rules) {
-		c->kind = RELAY_TUNNEL;
-		c->rule = &egress->rules[rule];
-		c->port = c->rule->host.port;
-		memcpy(c->host, c->rule->host.host, HOST_SIZE);
-		relay_dial_begin(c);
-	} else {
-		relay_deadline(c, RELAY_HEAD_US);
-		relay_watch(c, &c->guest, EPOLLIN, head_ready);
-	}
-	return c;
-}
-
+/* -------- its end ------------------------------------------------------------------------------------- */
 static void close_side(struct relay_connection *c, struct relay_side *side)
 {
 	const struct linger now = {.l_onoff = 1, .l_linger = 0};
@@ -126,7 +95,12 @@ void relay_connection_close(struct relay_connection *c)
 	relay_enter(c, RELAY_CLOSED);
 	c->deadline_us = INT64_MAX;
 	c->jail->relay->garbage = true;
-	relay_resolvers_forget(c);
+	if (c->resolver >= 0) {
+		/* The resolver goes on with a name for which no connection waits, and which stays in the jail's share:
+		 * else a guest that closes and asks again would have all resolvers. */
+		c->jail->relay->resolvers[c->resolver].connection = NULL;
+		c->resolver = -1;
+	}
 	close_side(c, &c->guest);
 	close_side(c, &c->remote);
 }
@@ -143,25 +117,51 @@ void relay_connection_free(struct relay_connection *c)
 }
 
 /* -------- refusals ------------------------------------------------------------------------------------ */
-static const char *status_of(enum relay_reason reason)
+const char *relay_reason_text(unsigned reason)
 {
-	switch (reason) {
-	case RELAY_MALFORMED:
-		return BAD_REQUEST;
-	case RELAY_UNKNOWN:
-	case RELAY_UNREACHABLE:
-	case RELAY_PROXY:
-		return BAD_GATEWAY;
-	default:
-		return FORBIDDEN;
+	static const char *const texts[RELAY_REASONS] = {
+		[RELAY_NOT_ALLOWED] = "not in network.allow",
+		[RELAY_PRIVATE] = "not a public address",
+		[RELAY_OWN] = "an address of this host",
+		[RELAY_UNKNOWN] = "the name does not resolve",
+		[RELAY_UNREACHABLE] = "no answer from the host",
+		[RELAY_PROXY] = "the operator's proxy did not connect",
+		[RELAY_BYTES] = "the limit of bytes is used up",
+		[RELAY_MALFORMED] = "not a request that the proxy serves",
+		[RELAY_ANOTHER] = "another host was named inside the connection (TLS server name or HTTP Host)",
+		[RELAY_NAMELESS] = "TLS without a server name",
+		[RELAY_UNREADABLE] = "TLS or HTTP that names no host which the relay can read",
+	};
+
+	return reason < RELAY_REASONS ? texts[reason] : "refused";
+}
+
+/* Writes it into the page of the run, once. */
+static void deny(struct relay_connection *c, enum relay_reason reason)
+{
+	struct relay_page *page = c->jail->page;
+	uint32_t n = page ? atomic_load(&page->n_denied) : RELAY_DENIED_MAX + 1;
+
+	if (n > RELAY_DENIED_MAX)
+		return;
+	for (uint32_t i = 0; i < n && i < RELAY_DENIED_MAX; i++)
+		if (page->denied[i].reason == reason && page->denied[i].port == c->port &&
+		    streq(page->denied[i].host, c->host))
+			return;
+	if (n < RELAY_DENIED_MAX) {
+		page->denied[n].port = c->port;
+		page->denied[n].reason = (uint16_t)reason;
+		memcpy(page->denied[n].host, c->host, HOST_SIZE);
 	}
+	atomic_store(&page->n_denied, n + 1);
 }
 
 void relay_refuse(struct relay_connection *c, enum relay_reason reason)
 {
+	const bool unreached = reason == RELAY_UNKNOWN || reason == RELAY_UNREACHABLE || reason == RELAY_PROXY;
 	auto_buf struct buf answer = {0};
 
-	relay_deny(c, reason);
+	deny(c, reason);
 	if (c->kind == RELAY_TUNNEL || c->state == RELAY_OPEN || c->state == RELAY_CLOSED) {
 		relay_connection_close(c);
 		return;
@@ -170,11 +170,10 @@ void relay_refuse(struct relay_connection *c, enum relay_reason reason)
 	buf_init(&answer, ANSWER_MAX);
 	buf_printf(&answer,
 		   "HTTP/1.1 %s\r\nContent-Type: text/plain\r\nContent-Length: %zu\r\nConnection: close\r\n\r\n%s",
-		   status_of(reason), strlen(text), text);
+		   reason == RELAY_MALFORMED ? BAD_REQUEST : unreached ? BAD_GATEWAY : FORBIDDEN, strlen(text), text);
 	relay_send(&c->guest, answer.data, answer.length);
 	loop_remove(c->jail->relay->loop, &c->remote.watch);
-	if (c->remote.fd >= 0)
-		close(steal_fd(&c->remote.fd));
+	fd_close(&c->remote.fd);
 	relay_enter(c, RELAY_ANSWERING);
 	relay_deadline(c, RELAY_ANSWER_US);
 	relay_watch(c, &c->guest, EPOLLOUT, answer_ready);
@@ -202,287 +201,4 @@ static void answer_ready(struct loop_watch *watch, uint32_t events)
 		return;
 	}
 	relay_watch(c, &c->guest, EPOLLIN, answer_ready);
-}
-
-void relay_connection_late(struct relay_connection *c)
-{
-	relay_deadline(c, INT64_MAX);
-	if (c->state == RELAY_DIALLING)
-		relay_dial_late(c);
-	else if (c->state == RELAY_READING)
-		relay_refuse(c, RELAY_MALFORMED);
-	else if (c->state == RELAY_GREETING)
-		relay_refuse(c, RELAY_PROXY);
-	else if (c->state == RELAY_OPEN)
-		relay_refuse(c, RELAY_UNREADABLE);
-	else
-		relay_connection_close(c);
-}
-
-/* -------- the proxy's request ------------------------------------------------------------------------- */
-/* How many of the guest's next bytes go on: of a request for a URL its body, because what is behind it would reach a
- * server that keeps the connection as a second one, for whatever Host. */
-static size_t of_the_request(struct relay_connection *c, size_t n)
-{
-	if (c->kind != RELAY_FORWARD)
-		return n;
-	size_t part = (size_t)MIN((int64_t)n, c->body_left);
-	c->body_left -= (int64_t)part;
-	return part;
-}
-
-static void asked(struct relay_connection *c, const struct relay_request *request, size_t head)
-{
-	memcpy(c->host, request->host, HOST_SIZE);
-	c->port = request->port;
-	c->kind = request->connect ? RELAY_CONNECT : RELAY_FORWARD;
-	c->rule = egress_match(c->jail->relay->egress, c->host, request->kind, c->port);
-	c->body_left = request->body;
-	/* What came behind the head, as far as it is of this request. */
-	buf_add(&c->forward, c->head.data + head, of_the_request(c, c->head.length - head));
-	if (c->rule)
-		relay_dial_begin(c);
-	else
-		relay_refuse(c, RELAY_NOT_ALLOWED);
-}
-
-static void head_ready(struct loop_watch *watch, uint32_t events)
-{
-	struct relay_connection *c = container_of(watch, struct relay_connection, guest.watch);
-	struct relay_request request;
-	char data[RELAY_HEAD_MAX];
-	ssize_t n = recv(c->guest.fd, data, sizeof(data) - c->head.length, 0);
-
-	(void)events;
-	if (n < 0 && errno == EAGAIN)
-		return;
-	if (n <= 0) {
-		relay_connection_close(c);
-		return;
-	}
-	buf_add(&c->head, data, (size_t)n);
-	size_t head = relay_http_head(c->head.data, c->head.length);
-	if (head && relay_http_parse(c->head.data, head, &request, &c->forward) == 0)
-		asked(c, &request, head);
-	else if (head || c->head.length >= RELAY_HEAD_MAX)
-		relay_refuse(c, RELAY_MALFORMED);
-}
-
-/* -------- the tunnel ---------------------------------------------------------------------------------- */
-static void update(struct relay_connection *c);
-
-static bool within_limit(struct relay_connection *c, bool from_guest, size_t n)
-{
-	struct relay_page *page = c->jail->page;
-	int64_t most = c->jail->relay->egress->config->network.mb << 20;
-
-	if (!page)
-		return false;
-	int64_t in = atomic_fetch_add(&page->bytes_in, from_guest ? 0 : (int64_t)n);
-	int64_t out = atomic_fetch_add(&page->bytes_out, from_guest ? (int64_t)n : 0);
-	return most == 0 || in + out + (int64_t)n <= most;
-}
-
-/* What the guest sends is kept until it is known whom it means, and goes on as far as relay_inside allows. */
-static void look_once(struct relay_connection *c)
-{
-	static const enum relay_reason reasons[] = {
-		[RELAY_INSIDE_ANOTHER] = RELAY_ANOTHER,
-		[RELAY_INSIDE_NAMELESS] = RELAY_NAMELESS,
-		[RELAY_INSIDE_UNREADABLE] = RELAY_UNREADABLE,
-	};
-	static const enum relay_inside_place places[] = {
-		[RELAY_LOOK_FIRST] = RELAY_PLACE_FIRST,
-		[RELAY_LOOK_AGAIN] = RELAY_PLACE_AGAIN,
-		[RELAY_LOOK_WORD] = RELAY_PLACE_WORD,
-		[RELAY_LOOK_SECOND] = RELAY_PLACE_SECOND,
-	};
-	static const enum relay_look next[] = {
-		[RELAY_INSIDE_FINE] = RELAY_LOOK_OFF,
-		[RELAY_INSIDE_HELLO] = RELAY_LOOK_REPLY,
-		[RELAY_INSIDE_REQUEST] = RELAY_LOOK_AGAIN,
-		[RELAY_INSIDE_WORD] = RELAY_LOOK_WORD,
-	};
-	const struct relay_inside_rule rule = {c->host, c->rule->host.below, places[c->look]};
-	auto_buf struct buf forward = {0};
-	size_t used = 0;
-
-	buf_init(&forward, 2 * RELAY_INSIDE_MAX);
-	enum relay_inside inside = relay_inside(&rule, c->head.data, c->head.length, &forward, &used);
-	if (inside > RELAY_INSIDE_WORD) {
-		relay_refuse(c, reasons[inside]);
-		return;
-	}
-	relay_send(&c->remote, forward.data + c->passed, forward.length - c->passed);
-	c->passed = inside == RELAY_INSIDE_MORE ? forward.length : 0;
-	if (inside != RELAY_INSIDE_MORE)
-		c->look = next[inside];
-	if (used > 0) {
-		relay_deadline(c, INT64_MAX); /* the next one has its own */
-		c->head.length -= used;
-		memmove(c->head.data, c->head.data + used, c->head.length);
-	}
-}
-
-static void look_inside(struct relay_connection *c, const char *data, size_t length)
-{
-	size_t before = SIZE_MAX;
-
-	buf_add(&c->head, data, length);
-	while (c->state != RELAY_CLOSED && c->look != RELAY_LOOK_OFF && c->look != RELAY_LOOK_REPLY &&
-	       c->head.length > 0 && c->head.length < before) {
-		before = c->head.length;
-		look_once(c);
-	}
-	if (c->state == RELAY_CLOSED)
-		return;
-	if (c->look == RELAY_LOOK_OFF)
-		buf_clear(&c->head);
-	if (c->head.length == c->passed)
-		relay_deadline(c, INT64_MAX);
-	else if (c->deadline_us == INT64_MAX)
-		relay_deadline(c, RELAY_HEAD_US);
-	if (relay_flush(&c->remote) < 0)
-		relay_connection_close(c);
-}
-
-static void look_at_reply(struct relay_connection *c, const char *data, size_t length)
-{
-	buf_add(&c->reply, data, MIN(length, RELAY_REPLY_MAX - c->reply.length));
-	enum relay_reply reply = relay_hello_reply(c->reply.data, c->reply.length);
-	if (reply == RELAY_REPLY_MORE)
-		return;
-	c->look = reply == RELAY_REPLY_AGAIN ? RELAY_LOOK_SECOND : RELAY_LOOK_OFF;
-	if (c->look == RELAY_LOOK_OFF)
-		relay_send(&c->remote, c->head.data, c->head.length);
-	look_inside(c, "", 0);
-}
-
-/* Writes as much as goes; what is left waits at that side. */
-static void pass_on(struct relay_connection *c, struct relay_side *to, const char *data, size_t length)
-{
-	ssize_t sent = send(to->fd, data, length, MSG_NOSIGNAL);
-
-	if (sent < 0 && errno != EAGAIN)
-		relay_connection_close(c);
-	else if (sent < (ssize_t)length)
-		relay_send(to, data + MAX(sent, 0), length - (size_t)MAX(sent, 0));
-}
-
-/* Bytes that are looked at, if at all, only for the length of a request or a reply. */
-static void pass_plain(struct relay_connection *c, bool guest, struct relay_side *to, const char *chunk, size_t n)
-{
-	if (c->look == RELAY_LOOK_REPLY)
-		look_at_reply(c, chunk, n);
-	size_t part = guest ? of_the_request(c, n) : n;
-
-	if (c->state != RELAY_CLOSED && part > 0)
-		pass_on(c, to, chunk, part);
-}
-
-/* One read, and as much writing as goes. */
-static void pump(struct relay_connection *c, struct relay_side *from, struct relay_side *to)
-{
-	static char chunk[RELAY_CHUNK];
-	bool look = c->look != RELAY_LOOK_OFF && from == &c->guest;
-	ssize_t n = recv(from->fd, chunk, look ? RELAY_INSIDE_MAX - c->head.length : sizeof(chunk), 0);
-
-	if (n < 0 && errno == EAGAIN)
-		return;
-	if (n < 0) {
-		relay_connection_close(c);
-	} else if (n == 0 && look && c->head.length > c->passed) {
-		relay_refuse(c, RELAY_UNREADABLE); /* some servers take the end for the end of the head */
-	} else if (n == 0) {
-		from->ended = true;
-	} else if (!within_limit(c, from == &c->guest, (size_t)n)) {
-		relay_refuse(c, RELAY_BYTES);
-	} else if (look) {
-		look_inside(c, chunk, (size_t)n);
-	} else {
-		pass_plain(c, from == &c->guest, to, chunk, (size_t)n);
-	}
-}
-
-static void side_ready(struct relay_connection *c, struct relay_side *side, struct relay_side *other, uint32_t events)
-{
-	if (events & (EPOLLOUT | EPOLLERR) && relay_flush(side) < 0)
-		relay_connection_close(c);
-	if (c->state != RELAY_CLOSED && side->watch.events & EPOLLIN && events & (EPOLLIN | EPOLLHUP | EPOLLERR))
-		pump(c, side, other);
-	if (c->state != RELAY_CLOSED)
-		update(c);
-}
-
-static void guest_ready(struct loop_watch *watch, uint32_t events)
-{
-	struct relay_connection *c = container_of(watch, struct relay_connection, guest.watch);
-
-	side_ready(c, &c->guest, &c->remote, events);
-}
-
-static void remote_ready(struct loop_watch *watch, uint32_t events)
-{
-	struct relay_connection *c = container_of(watch, struct relay_connection, remote.watch);
-
-	side_ready(c, &c->remote, &c->guest, events);
-}
-
-static void pass_end_on(struct relay_side *from, struct relay_side *to)
-{
-	if (from->ended && !to->n_pending && !to->shut) {
-		to->shut = true;
-		shutdown(to->fd, SHUT_WR);
-	}
-}
-
-/* Waits at both ends for what can be done next. */
-static void update(struct relay_connection *c)
-{
-	struct relay_side *guest = &c->guest, *remote = &c->remote;
-
-	pass_end_on(guest, remote);
-	pass_end_on(remote, guest);
-	if (guest->shut && remote->shut) {
-		relay_connection_close(c);
-		return;
-	}
-	bool full = c->look != RELAY_LOOK_OFF && c->head.length == RELAY_INSIDE_MAX;
-	uint32_t from_guest = !guest->ended && !remote->n_pending && !full ? EPOLLIN : 0;
-	uint32_t from_remote = !remote->ended && !guest->n_pending ? EPOLLIN : 0;
-	relay_watch(c, guest, from_guest | (guest->n_pending ? EPOLLOUT : 0), guest_ready);
-	if (c->state != RELAY_CLOSED)
-		relay_watch(c, remote, from_remote | (remote->n_pending ? EPOLLOUT : 0), remote_ready);
-}
-
-void relay_connection_open(struct relay_connection *c)
-{
-	static const char established[] = "HTTP/1.1 200 Connection established\r\n\r\n";
-
-	relay_enter(c, RELAY_OPEN);
-	relay_deadline(c, INT64_MAX);
-	if (c->jail->page)
-		atomic_fetch_add(&c->jail->page->connections, 1);
-	if (c->kind == RELAY_CONNECT)
-		relay_send(&c->guest, established, strlen(established));
-	/* In a tunnel. An entry that is an address has no name to compare with. */
-	if (c->kind != RELAY_FORWARD && !c->rule->host.address)
-		c->look = RELAY_LOOK_FIRST;
-	buf_clear(&c->head);
-	buf_init(&c->head, RELAY_INSIDE_MAX);
-	if (c->forward.length && !within_limit(c, true, c->forward.length)) {
-		relay_refuse(c, RELAY_BYTES);
-		return;
-	}
-	if (c->look != RELAY_LOOK_OFF && c->forward.length)
-		look_inside(c, c->forward.data, c->forward.length);
-	else
-		relay_send(&c->remote, c->forward.data, c->forward.length);
-	if (c->state == RELAY_CLOSED)
-		return;
-	buf_clear(&c->forward);
-	if (relay_flush(&c->guest) < 0 || relay_flush(&c->remote) < 0)
-		relay_connection_close(c);
-	else
-		update(c);
 }

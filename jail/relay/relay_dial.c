@@ -1,6 +1,6 @@
 /*
- * relay_dial.c - a connection's way out: is it allowed, what is its address, may that be dialled, who answers there.
- * See relay_internal.h.
+ * relay_dial.c - a connection until it is open: what the guest asks of the proxy, is it allowed, what is its address,
+ * may that be dialled, who answers there. See relay_internal.h.
  *
  * What is dialled is the address that was checked: the name is resolved once. The operator's own proxy gets that
  * address, too (unless network.proxy_resolves says that it wants names); the proxy's own address is the operator's
@@ -37,7 +37,8 @@ static void resolve(struct relay_connection *c, bool to_proxy)
 	relay_deadline(c, INT64_MAX); /* the resolver has its own */
 }
 
-void relay_dial_begin(struct relay_connection *c)
+/* Its rule, host and port are set. */
+static void begin(struct relay_connection *c)
 {
 	const struct egress *egress = egress_of(c);
 
@@ -119,7 +120,7 @@ static void proxy_ready(struct loop_watch *watch, uint32_t events)
 		if (recv(c->remote.fd, data, used, 0) != (ssize_t)used)
 			n = -1;
 		else if (length && relay_http_status(c->head.data, length) / 100 == PROXY_OK)
-			return relay_connection_open(c);
+			return relay_tunnel_open(c);
 		else if (!length && c->head.length < RELAY_HEAD_MAX)
 			return;
 	}
@@ -149,7 +150,7 @@ static void dialled(struct loop_watch *watch, uint32_t events)
 		return;
 	}
 	if (!c->to_proxy) {
-		relay_connection_open(c);
+		relay_tunnel_open(c);
 		return;
 	}
 	relay_enter(c, RELAY_GREETING);
@@ -213,9 +214,90 @@ void relay_dial_resolved(struct relay_connection *c, const struct sockaddr_stora
 	dial_next(c);
 }
 
-void relay_dial_late(struct relay_connection *c)
+/* -------- from the guest ------------------------------------------------------------------------------- */
+static void head_ready(struct loop_watch *watch, uint32_t events)
 {
-	c->last = c->to_proxy ? RELAY_PROXY : RELAY_UNREACHABLE;
-	close_remote(c);
-	dial_next(c);
+	struct relay_connection *c = container_of(watch, struct relay_connection, guest.watch);
+	struct relay_request request;
+	char data[RELAY_HEAD_MAX];
+	ssize_t n = recv(c->guest.fd, data, sizeof(data) - c->head.length, 0);
+
+	(void)events;
+	if (n < 0 && errno == EAGAIN)
+		return;
+	if (n <= 0) {
+		relay_connection_close(c);
+		return;
+	}
+	buf_add(&c->head, data, (size_t)n);
+	size_t head = relay_http_head(c->head.data, c->head.length);
+	if (!head && c->head.length < RELAY_HEAD_MAX)
+		return;
+	if (!head || relay_http_parse(c->head.data, head, &request, &c->forward) < 0) {
+		relay_refuse(c, RELAY_MALFORMED);
+		return;
+	}
+	memcpy(c->host, request.host, HOST_SIZE);
+	c->port = request.port;
+	c->kind = request.connect ? RELAY_CONNECT : RELAY_FORWARD;
+	c->rule = egress_match(c->jail->relay->egress, c->host, request.kind, c->port);
+	c->body_left = request.body;
+	/* What came behind the head, as far as it is of this request. */
+	buf_add(&c->forward, c->head.data + head, relay_part_of_request(c, c->head.length - head));
+	if (c->rule)
+		begin(c);
+	else
+		relay_refuse(c, RELAY_NOT_ALLOWED);
+}
+
+struct relay_connection *relay_connection_new(struct relay_jail *jail, int fd, uint16_t rule)
+{
+	const struct egress *egress = jail->relay->egress;
+	struct relay_connection *c = xcalloc(1, sizeof(*c));
+	const int bytes = RELAY_SOCKET_BYTES;
+
+	*c = (struct relay_connection){
+		.next = jail->connections,
+		.jail = jail,
+		.guest = {.fd = fd, .watch = LOOP_WATCH_INIT},
+		.remote = {.fd = -1, .watch = LOOP_WATCH_INIT},
+		.resolver = -1,
+		.deadline_us = INT64_MAX,
+	};
+	jail->connections = c;
+	jail->n_connections++;
+	buf_init(&c->head, RELAY_HEAD_MAX);
+	buf_init(&c->forward, 2 * RELAY_HEAD_MAX);
+	buf_init(&c->reply, RELAY_REPLY_MAX);
+	setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes));
+	setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
+	if (rule < egress->n_rules) {
+		c->kind = RELAY_TUNNEL;
+		c->rule = &egress->rules[rule];
+		c->port = c->rule->host.port;
+		memcpy(c->host, c->rule->host.host, HOST_SIZE);
+		begin(c);
+	} else {
+		relay_deadline(c, RELAY_HEAD_US);
+		relay_watch(c, &c->guest, EPOLLIN, head_ready);
+	}
+	return c;
+}
+
+void relay_connection_late(struct relay_connection *c)
+{
+	relay_deadline(c, INT64_MAX);
+	if (c->state == RELAY_DIALLING) {
+		c->last = c->to_proxy ? RELAY_PROXY : RELAY_UNREACHABLE;
+		close_remote(c);
+		dial_next(c);
+	} else if (c->state == RELAY_READING) {
+		relay_refuse(c, RELAY_MALFORMED);
+	} else if (c->state == RELAY_GREETING) {
+		relay_refuse(c, RELAY_PROXY);
+	} else if (c->state == RELAY_OPEN) {
+		relay_refuse(c, RELAY_UNREADABLE);
+	} else {
+		relay_connection_close(c);
+	}
 }

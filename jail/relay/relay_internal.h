@@ -1,6 +1,7 @@
 /*
- * relay_internal.h - what relay.c (processes, jails), relay_connection.c (one connection), relay_dial.c (its way out)
- * and relay_resolve.c (names) share.
+ * relay_internal.h - what the files of the relay share. Each calls only those before it: relay_connection.c (what every
+ * connection has), relay_tunnel.c (an open one), relay_dial.c (its way there), relay_resolve.c (names), relay.c
+ * (processes, jails).
  *
  * The states of a connection. "Refused" is ANSWERING where the proxy was asked, CLOSED (a reset) for a tunnel or once
  * it was OPEN; any state becomes CLOSED when an end or the jail is gone. relay_enter() is the only function that
@@ -36,7 +37,7 @@
 
 #include <stdbool.h>
 
-#include "jail/loop.h"
+#include "jail/base/loop.h"
 #include "relay.h"
 #include "relay_hello.h"
 #include "relay_http.h"
@@ -157,17 +158,9 @@ struct relay {
 	bool stop;
 };
 
-/* --- relay.c */
-void relay_deny(struct relay_connection *c, enum relay_reason reason); /* writes it into the page */
-void relay_deadline(struct relay_connection *c, int64_t us_from_now);  /* INT64_MAX: none */
 /* --- relay_connection.c */
-struct relay_connection *relay_connection_new(struct relay_jail *jail, int fd, uint16_t rule);
 void relay_enter(struct relay_connection *c, enum relay_state state); /* CLOSED stays */
-void relay_connection_close(struct relay_connection *c);              /* at once; freed later */
-void relay_connection_free(struct relay_connection *c);
-void relay_connection_late(struct relay_connection *c);                  /* its deadline is over */
-void relay_refuse(struct relay_connection *c, enum relay_reason reason); /* reports it to page and guest, ends it */
-void relay_connection_open(struct relay_connection *c);                  /* the way out is open */
+void relay_deadline(struct relay_connection *c, int64_t us_from_now); /* INT64_MAX: none */
 /* Changes what is waited for; wanted 0: nothing, not even a hang-up. */
 void relay_watch(struct relay_connection *c, struct relay_side *side, uint32_t wanted,
 		 void (*ready)(struct loop_watch *, uint32_t));
@@ -175,10 +168,19 @@ void relay_watch(struct relay_connection *c, struct relay_side *side, uint32_t w
 void relay_send(struct relay_side *side, const char *data, size_t length);
 /* Writes what is pending: 0 all gone, 1 the rest waits, -1 the peer is gone. */
 int relay_flush(struct relay_side *side);
+void relay_refuse(struct relay_connection *c, enum relay_reason reason); /* reports it to page and guest, ends it */
+void relay_connection_close(struct relay_connection *c);                 /* at once; freed later */
+void relay_connection_free(struct relay_connection *c);
+/* --- relay_tunnel.c */
+void relay_tunnel_open(struct relay_connection *c); /* the way out is open */
+/* How many of the guest's next `n` bytes go on: of a request for a URL its body, because what is behind it would reach
+ * a server that keeps the connection as a second request, for whatever Host. */
+size_t relay_part_of_request(struct relay_connection *c, size_t n);
 /* --- relay_dial.c */
-void relay_dial_begin(struct relay_connection *c); /* rule, host and port are set */
+/* A guest has connected to the listener of `rule` (RELAY_IS_PROXY: to the proxy); takes the descriptor over. */
+struct relay_connection *relay_connection_new(struct relay_jail *jail, int fd, uint16_t rule);
+void relay_connection_late(struct relay_connection *c); /* its deadline is over */
 void relay_dial_resolved(struct relay_connection *c, const struct sockaddr_storage *addresses, size_t n);
-void relay_dial_late(struct relay_connection *c);
 /* --- relay_resolve.c */
 struct relay_question {
 	char name[HOST_SIZE + 1]; /* perhaps with a dot at the end */
@@ -191,6 +193,5 @@ struct relay_answer {
 int relay_resolvers_start(struct relay *relay); /* forks them: before the relay's own filter */
 void relay_resolvers_feed(struct relay *relay); /* gives work to idle ones */
 void relay_resolvers_leave(const struct relay_jail *jail); /* it is gone */
-void relay_resolvers_forget(struct relay_connection *c);
 /* --- seccomp_relay.c: from here on this process can do what its part needs and nothing more. 0 or -1. */
 int relay_seccomp(bool resolver);

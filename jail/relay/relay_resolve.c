@@ -19,23 +19,9 @@
 
 #define RESOLVER_OPTIONS "timeout:3 attempts:2" /* a guest waits */
 
-static void look_up(const struct relay_question *question, struct relay_answer *answer)
-{
-	const struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
-	struct addrinfo *list = NULL;
-	char port[8];
-
-	snprintf(port, sizeof(port), "%u", question->port);
-	if (getaddrinfo(question->name, port, &hints, &list))
-		return;
-	for (const struct addrinfo *one = list; one && answer->n < RELAY_ADDRESSES_MAX; one = one->ai_next)
-		if (one->ai_addrlen <= sizeof(answer->addresses[0]))
-			memcpy(&answer->addresses[answer->n++], one->ai_addr, one->ai_addrlen);
-	freeaddrinfo(list);
-}
-
 static void resolver_main(int socket)
 {
+	const struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
 	struct relay_question question;
 
 	prctl(PR_SET_NAME, "relay-resolver", 0, 0, 0);
@@ -43,9 +29,18 @@ static void resolver_main(int socket)
 		return;
 	while (recv(socket, &question, sizeof(question), 0) == (ssize_t)sizeof(question)) {
 		struct relay_answer answer = {.n = 0};
+		struct addrinfo *list = NULL;
+		char port[8];
 
 		question.name[sizeof(question.name) - 1] = '\0';
-		look_up(&question, &answer);
+		snprintf(port, sizeof(port), "%u", question.port);
+		if (getaddrinfo(question.name, port, &hints, &list))
+			list = NULL;
+		for (const struct addrinfo *one = list; one && answer.n < RELAY_ADDRESSES_MAX; one = one->ai_next)
+			if (one->ai_addrlen <= sizeof(answer.addresses[0]))
+				memcpy(&answer.addresses[answer.n++], one->ai_addr, one->ai_addrlen);
+		if (list)
+			freeaddrinfo(list);
 		if (send(socket, &answer, sizeof(answer), MSG_NOSIGNAL) < 0)
 			return;
 	}
@@ -102,64 +97,44 @@ int relay_resolvers_start(struct relay *relay)
 	return 0;
 }
 
-static struct relay_connection *first_waiting(const struct relay_jail *jail)
-{
-	struct relay_connection *c = jail->connections;
-
-	while (c && (c->state != RELAY_RESOLVING || c->resolver >= 0))
-		c = c->next;
-	return c;
-}
-
-/* Of the jail that has the fewest lookups under way. */
+/* The first that waits, of the jail that has the fewest lookups under way. */
 static struct relay_connection *next_waiting(const struct relay *relay)
 {
 	struct relay_connection *next = NULL;
 
 	for (const struct relay_jail *jail = relay->jails; jail; jail = jail->next) {
-		struct relay_connection *c = jail->lookups < RELAY_LOOKUPS_PER_JAIL ? first_waiting(jail) : NULL;
+		struct relay_connection *c = jail->lookups < RELAY_LOOKUPS_PER_JAIL ? jail->connections : NULL;
 
+		while (c && (c->state != RELAY_RESOLVING || c->resolver >= 0))
+			c = c->next;
 		if (c && (!next || jail->lookups < next->jail->lookups))
 			next = c;
 	}
 	return next;
 }
 
-static void ask(struct relay_resolver *resolver, int number, struct relay_connection *c,
-		const struct config_proxy *proxy)
-{
-	struct relay_question question = {.port = c->to_proxy ? proxy->port : c->port};
-	bool chosen = !c->to_proxy && c->rule->host.below;
-
-	snprintf(question.name, sizeof(question.name), "%s%s", c->to_proxy ? proxy->host : c->host, chosen ? "." : "");
-	if (send(resolver->fd, &question, sizeof(question), MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
-		_exit(1);
-	resolver->busy = true;
-	resolver->connection = c;
-	resolver->jail = c->jail;
-	c->resolver = number;
-	c->jail->lookups++;
-}
-
 void relay_resolvers_feed(struct relay *relay)
 {
+	const struct config_proxy *proxy = &relay->egress->proxy;
+
 	for (int i = 0; i < RELAY_RESOLVERS && relay->waiting; i++) {
-		struct relay_connection *c = relay->resolvers[i].busy ? NULL : next_waiting(relay);
+		struct relay_resolver *resolver = &relay->resolvers[i];
+		struct relay_connection *c = resolver->busy ? NULL : next_waiting(relay);
 
-		if (c)
-			ask(&relay->resolvers[i], i, c, &relay->egress->proxy);
+		if (!c)
+			continue;
+		struct relay_question question = {.port = c->to_proxy ? proxy->port : c->port};
+		snprintf(question.name, sizeof(question.name), "%s%s", c->to_proxy ? proxy->host : c->host,
+			 !c->to_proxy && c->rule->host.below ? "." : "");
+		if (send(resolver->fd, &question, sizeof(question), MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
+			_exit(1);
+		resolver->busy = true;
+		resolver->connection = c;
+		resolver->jail = c->jail;
+		c->resolver = i;
+		c->jail->lookups++;
 	}
-	relay->waiting = false; /* until somebody else waits, or a resolver or its share is free again */
-}
-
-void relay_resolvers_forget(struct relay_connection *c)
-{
-	if (c->resolver < 0)
-		return;
-	/* The resolver goes on with a name that nobody waits for, and that stays in the jail's share: else a guest that
-	 * closes and asks again would have them all. */
-	c->jail->relay->resolvers[c->resolver].connection = NULL;
-	c->resolver = -1;
+	relay->waiting = false; /* until another connection waits, or a resolver or its jail's share is free again */
 }
 
 void relay_resolvers_leave(const struct relay_jail *jail)

@@ -88,6 +88,14 @@ static const struct bind retention_table[] = {
 	{0},
 };
 
+static const struct bind workspace_table[] = {
+	PART(workspace, hold, BIND_STRINGS, 0, 256,
+	     "more names in a workspace that are put next to the name that a program wrote, as NAME.sallyport"),
+	PART(workspace, allow, BIND_STRINGS, 0, 256,
+	     "names in a workspace that programs may write, though they are held"),
+	{0},
+};
+
 static const struct bind api_table[] = {
 	PART(api, enabled, BIND_BOOL, 0, 0, "serve the plain HTTP API, /v1/"),
 	{0},
@@ -126,13 +134,11 @@ static const struct bind admin_table[] = {
 
 static const struct bind tools_table[] = {
 	PART(tools, text, BIND_STRING, 1, 16, "form of run_code's text block: plain or json"),
-	PART(tools, results, BIND_STRING, 1, 16,
-	     "where programs find a call's details: content (in _meta), structured, both"),
 	PART(tools, links, BIND_BOOL, 0, 0, "name files as resource links, too"),
 	PART(tools, sets, BIND_STRINGS, 0, 8, "more sets of tools: isolator, interpreter, bridge, snippets"),
 	PART(tools, bridge_output, BIND_STRING, 1, 16, "form of run_python's text block: compact or toon"),
 	PART(tools, snippets_dir, BIND_STRING, 0, PATH_MAX,
-	     "folder of the programs that execute_code runs by name; empty: none"),
+	     "folder of programs that are imported as snippets at the start; empty: none"),
 	PART(tools, secrets_dir, BIND_STRING, 0, PATH_MAX,
 	     "folder of secret environment variables, OWNER/NAME; empty: none"),
 	PART(tools, upstream, BIND_STRING, 1, 16,
@@ -168,6 +174,7 @@ const struct bind config_table[] = {
 	GROUP(network, "the network of programs"),
 	GROUP(upstream, "MCP servers whose tools programs call"),
 	GROUP(retention, "how much is kept, and for how long"),
+	GROUP(workspace, "the folder of sallyport stdio --workspace"),
 	GROUP(api, "programs that do not speak MCP"),
 	GROUP(files, "addresses of files"),
 	GROUP(metrics, "figures for monitoring"),
@@ -189,7 +196,6 @@ static const struct config defaults = {
 #include "limits.def"
 		},
 	.tools = {.text = "plain",
-		  .results = "content",
 		  .bridge_output = "compact",
 		  .snippets_dir = "",
 		  .secrets_dir = "",
@@ -210,6 +216,14 @@ static const char *const path_members[][2] = {
 	{NULL, "data_dir"},        {"gateway", "socket"},     {"jailer", "socket"},
 	{"jailer", "program"},     {"jailer", "runners_dir"}, {"jailer", "modules_dir"},
 	{"tools", "snippets_dir"}, {"tools", "secrets_dir"},  {"upstream", "file"},      {"upstream", "secrets_dir"},
+};
+
+/* Members of earlier versions, with what takes their place. */
+static const struct {
+	const char *group, *member, *instead;
+} removed_members[] = {
+	{"tools", "results",
+	 "was removed: choose for a token (sallyport token add --results) or in the address (/mcp?results=none)"},
 };
 
 /* Variables that are read elsewhere and are no members. */
@@ -296,6 +310,17 @@ static void put_member(struct json_object *document, const struct found *found, 
 static int check_document(struct json_object *document, struct err *err)
 {
 	struct config scratch = defaults;
+
+	for (size_t i = 0; i < ARRAY_SIZE(removed_members); i++) {
+		const char *group = removed_members[i].group, *member = removed_members[i].member;
+		struct json_object *parent = json_get(document, group, json_type_object);
+
+		if (parent && json_object_object_get_ex(parent, member, NULL)) {
+			auto_free char *path = xasprintf("%s.%s", group, member);
+
+			return err_member(err, path, "%s", removed_members[i].instead);
+		}
+	}
 	int result = bind_parse(config_table, document, &scratch, err);
 
 	bind_clear(config_table, &scratch);
@@ -304,7 +329,13 @@ static int check_document(struct json_object *document, struct err *err)
 
 static int unknown_variable(const char *variable, size_t length, struct err *err)
 {
+	const size_t prefix = strlen(ENVIRONMENT_PREFIX);
 	auto_free char *name = xstrndup(variable, length);
+
+	for (size_t i = 0; i < ARRAY_SIZE(removed_members); i++)
+		if (names_member(variable + prefix, length - prefix, removed_members[i].group,
+				 removed_members[i].member))
+			return err_member(err, name, "%s", removed_members[i].instead);
 
 	for (const struct bind *bind = config_table; bind->name != NULL; bind++)
 		for (const struct bind *part = bind->type == BIND_OBJECT ? bind->table : bind; part->name != NULL;

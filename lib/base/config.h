@@ -54,11 +54,10 @@ struct config {
 	struct config_limits limits;
 	struct {
 		const char *text; /* of run_code's text block: "plain", or "json" as the system that it replaces */
-		const char *results; /* where the details of a result are: config_results_valid */
 		bool links;          /* resource_link blocks for the files of a result */
 		struct bind_strings sets; /* "isolator", "interpreter", "bridge", "snippets" */
 		const char *bridge_output; /* of run_python's text block: "compact", "toon" */
-		const char *snippets_dir; /* programs that execute_code runs by name; "" = none */
+		const char *snippets_dir; /* programs that become snippets at the start; "" = none */
 		const char *secrets_dir;  /* OWNER/NAME: secret environment variables of programs; "" = none */
 		const char *upstream;     /* who calls other servers' tools: programs "code", models "direct", "both" */
 	} tools;
@@ -109,6 +108,10 @@ struct config {
 		int64_t idle_minutes; /* without a request it ends earlier */
 	} admin;
 
+	struct {
+		struct bind_strings hold, allow; /* patterns (workspace_guard.h) */
+	} workspace;
+
 	/* Not members of the file: */
 	bool stays; /* this process serves for long: its private jailer finds all versions and libraries */
 	char *path;                  /* where it came from; NULL: defaults */
@@ -116,12 +119,13 @@ struct config {
 	struct {
 		const char *path; /* the folder of `stdio --workspace`; NULL: none */
 		const char *conversation, *owner; /* whose files are that folder's */
-	} workspace;
+		struct bind_strings allow; /* patterns of --workspace-allow; the items are the caller's */
+	} workspace_folder;
 };
 
 /* tools.upstream: do models call the tools of upstream servers themselves? */
 bool config_tools_direct(const struct config *config);
-/* Is it one of the words of tools.results? */
+/* Is it a word for where the details of results go: content, structured, both or none? */
 bool config_results_valid(const char *results);
 /* Is this set of tools switched on? */
 bool config_has_set(const struct config *config, const char *name);

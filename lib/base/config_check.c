@@ -115,8 +115,6 @@ static int check_tools(const struct config *config, struct err *err)
 {
 	if (!streq(config->tools.text, "plain") && !streq(config->tools.text, "json"))
 		return err_member(err, "tools.text", "must be plain or json");
-	if (!config_results_valid(config->tools.results))
-		return err_member(err, "tools.results", "must be content, structured, both or none");
 	if (!streq(config->tools.upstream, "code") && !config_tools_direct(config))
 		return err_member(err, "tools.upstream", "must be code, direct or both");
 	if (!streq(config->tools.bridge_output, "compact") && !streq(config->tools.bridge_output, "toon"))

@@ -1,17 +1,16 @@
 /*
  * util.c - see util.h.
  *
- * Memory that is there or the program aborts; strings and numbers; whole files, and descriptors that are written in
- * full; clocks. Every function works alone and keeps no state, so all of them may be used by any thread. What
- * reads or writes takes up after EINTR; what reads knows its maximum before it begins and never allocates more than one
- * byte beyond it.
+ * Strings and numbers; whole files, and descriptors that are written in full; clocks. Memory is memory.c. Every
+ * function works alone and keeps no state, so any thread may use all of them. Functions that read or write continue
+ * after EINTR; functions that read know their maximum before they begin and never allocate more than one byte beyond
+ * it.
  */
 #include "util.h"
 
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdarg.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -19,11 +18,6 @@
 #define STR_NEAR_MAX 64 /* longer words are compared exactly */
 #define STR_NEAR_ERRORS 2
 #define READ_STEP 65536
-
-void free_pointer(void *pointer_to_pointer)
-{
-	free(*(void **)pointer_to_pointer);
-}
 
 void close_pointer(const int *fd)
 {
@@ -44,70 +38,6 @@ void fclose_pointer(FILE **file)
 {
 	if (*file != NULL)
 		fclose(*file);
-}
-
-void *xmalloc(size_t size)
-{
-	void *memory = malloc(size > 0 ? size : 1);
-
-	if (memory == NULL)
-		abort();
-	return memory;
-}
-
-void *xcalloc(size_t count, size_t size)
-{
-	void *memory = count > 0 && size > 0 ? calloc(count, size) : calloc(1, 1);
-
-	if (memory == NULL)
-		abort();
-	return memory;
-}
-
-void *xrealloc(void *old, size_t count, size_t size)
-{
-	size_t bytes;
-	void *memory = __builtin_mul_overflow(count, size, &bytes) ? NULL : realloc(old, MAX(bytes, (size_t)1));
-
-	if (memory == NULL)
-		abort();
-	return memory;
-}
-
-char *xstrdup(const char *text)
-{
-	return xstrndup(text, strlen(text));
-}
-
-char *xmemdup(const void *data, size_t length)
-{
-	char *copy = xmalloc(length + 1);
-
-	memcpy(copy, data, length);
-	copy[length] = '\0';
-	return copy;
-}
-
-char *xstrndup(const char *text, size_t length)
-{
-	length = strnlen(text, length);
-	char *copy = xmalloc(length + 1);
-
-	memcpy(copy, text, length);
-	copy[length] = '\0';
-	return copy;
-}
-
-char *xasprintf(const char *format, ...)
-{
-	char *text;
-	va_list args;
-
-	va_start(args, format);
-	if (vasprintf(&text, format, args) < 0)
-		abort();
-	va_end(args);
-	return text;
 }
 
 bool str_starts(const char *text, const char *prefix)

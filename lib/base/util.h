@@ -56,7 +56,7 @@ void fclose_pointer(FILE **file);
 #define auto_close __attribute__((cleanup(close_pointer)))
 #define auto_fclose __attribute__((cleanup(fclose_pointer)))
 
-/* Memory that is there or the program aborts. xasprintf's result is the caller's. */
+/* memory.c: memory that is there or the program aborts. xasprintf's result is the caller's. */
 void *xmalloc(size_t size) __attribute__((malloc, returns_nonnull));
 void *xcalloc(size_t count, size_t size) __attribute__((malloc, returns_nonnull));
 void *xrealloc(void *old, size_t count, size_t size) __attribute__((returns_nonnull));

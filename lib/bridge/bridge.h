@@ -32,6 +32,8 @@
 #define BRIDGE_REFUSED_KEPT 16           /* calls beyond the cap that the report still names */
 #define BRIDGE_FRAME_EXTRA  (256 * 1024) /* of a frame, besides its arguments */
 #define BRIDGE_WHO_SIZE     24
+#define BRIDGE_WORK_US      100000 /* of the thread that a run's frames may take at once: reading, lists, searches */
+#define BRIDGE_WORK_SHARE   8      /* one part in so many of the thread is every run's, beyond that */
 
 struct bridge;
 /* Served by the thread of `upstream`, which must outlive it; NULL: by a thread of its own. */
@@ -45,6 +47,7 @@ struct bridge_caps {
 	int64_t total_bytes;                  /* results of the run */
 	int64_t call_us, call_most_us;        /* deadline of a call; the most that a program may ask for */
 	int64_t wait_us;                      /* time that the wall clock may stand still while the program waits */
+	int64_t work_us; /* BRIDGE_WORK_US */
 	int64_t ask_us; /* that a question to a person waits, and that the wall clock stands still for it besides */
 };
 struct config;
@@ -136,6 +139,7 @@ struct bridge_report {
 	size_t count;
 	int64_t calls;     /* also those that are not named */
 	int64_t waited_us; /* the program waited for tools */
+	int64_t rests;     /* its frames took more of the thread than its share: so often they had to wait */
 };
 void bridge_report_clear(struct bridge_report *report);
 

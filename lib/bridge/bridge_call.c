@@ -220,7 +220,7 @@ void bridge_answered(struct bridge_inflight *inflight)
 
 int64_t bridge_deadline(const struct bridge_run *run)
 {
-	int64_t until = bridge_clock_deadline(run);
+	int64_t until = MIN(bridge_clock_deadline(run), run->rests_until_us ? run->rests_until_us : INT64_MAX);
 
 	for (const struct bridge_inflight *inflight = run->inflight; inflight; inflight = inflight->next)
 		until = MIN(until, inflight->deadline_us);
@@ -230,6 +230,7 @@ int64_t bridge_deadline(const struct bridge_run *run)
 void bridge_tick(struct bridge_run *run, int64_t now_us)
 {
 	bridge_clock_tick(run, now_us);
+	bridge_rested(run, now_us);
 	for (struct bridge_inflight *inflight = run->inflight; inflight;) {
 		if (inflight->deadline_us > now_us) {
 			inflight = inflight->next;

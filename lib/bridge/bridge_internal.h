@@ -78,6 +78,8 @@ struct bridge_run {
 	size_t owed;   /* answers that are to come, also of in-flight requests that nobody waits for */
 	struct bridge_report report;
 	int64_t result_bytes;
+	int64_t work_left_us, worked_at_us; /* of caps.work_us, at that time */
+	int64_t rests_until_us;             /* no frame is read before; 0: it does not rest */
 	int64_t waits_since_us, credit_us, waited_us; /* since 0: it does not wait */
 	bool told;                                    /* that it waits */
 	size_t asking;                                /* in-flight requests that are held */
@@ -108,6 +110,7 @@ void bridge_send(struct bridge_connection *connection, struct buf *frame); /* ta
 void bridge_unsettled(struct bridge_connection *connection);
 void bridge_settle(struct bridge *bridge); /* what is unsettled by now */
 void bridge_connection_watch(struct bridge_connection *connection);        /* reads and writes, or not, as is due now */
+void bridge_rested(struct bridge_run *run, int64_t now_us);                /* it may be read again, if it is time */
 void bridge_connection_close(struct bridge_connection *connection);
 void bridge_connection_free(struct bridge_connection *connection);
 

@@ -273,6 +273,8 @@ int bridge_open(struct bridge *bridge, const struct bridge_spec *spec, struct br
 	for (size_t i = 0; i < spec->count; i++)
 		run->lists[i] = upstream_list_keep(spec->lists[i]);
 	run->spec.lists = run->lists;
+	run->work_left_us = spec->caps.work_us;
+	run->worked_at_us = clock_monotonic_us();
 	run->watch.ready = bridge_accept;
 	run->inflight_last = &run->inflight;
 	run->listener = steal_fd(&listener);
@@ -326,6 +328,7 @@ void bridge_caps(const struct config *config, struct bridge_caps *ret)
 		.argument_bytes = limits->tool_argument_kb * 1024,
 		.result_bytes = limits->tool_result_kb * 1024,
 		.total_bytes = limits->tool_results_mb << 20,
+		.work_us = BRIDGE_WORK_US,
 		.call_us = limits->tool_seconds * 1000000,
 		.call_most_us = limits->tool_seconds_max * 1000000,
 		.wait_us = limits->tool_wait_seconds * 1000000,

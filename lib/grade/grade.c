@@ -1,6 +1,10 @@
 /* grade.c - see grade.h. */
 #include "grade.h"
 
+#include <stdarg.h>
+#include <string.h>
+
+#include "lib/base/utf8.h"
 #include "lib/base/util.h"
 
 /* By verdict; `worst`: the larger decides in a group. */
@@ -52,4 +56,24 @@ enum grade_verdict grade_verdict_of(const struct jail_result *result)
 	default:
 		return GRADE_JE;
 	}
+}
+
+void grade_message(char ret[GRADE_MESSAGE], const char *text, size_t length)
+{
+	auto_buf struct buf shown = {0};
+
+	buf_init(&shown, GRADE_MESSAGE - 1);
+	utf8_printable(&shown, text, MIN(length, (size_t)(GRADE_MESSAGE / 4)));
+	snprintf(ret, GRADE_MESSAGE, "%s", shown.data);
+}
+
+void grade_say(char ret[GRADE_MESSAGE], const char *format, ...)
+{
+	char text[GRADE_MESSAGE];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	grade_message(ret, text, strlen(text));
 }

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "jail/client/jail.h"
@@ -28,6 +29,13 @@ enum grade_verdict {
 	GRADE_VERDICTS
 };
 #define GRADE_BIT(verdict) (1u << (verdict))
+
+#define GRADE_MESSAGE 512 /* one or a few lines for a person */
+/* The beginning of the text, made printable. */
+void grade_message(char ret[GRADE_MESSAGE], const char *text, size_t length);
+void grade_say(char ret[GRADE_MESSAGE], const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Sets the verdict and the message of what has both. */
+#define GRADE_SAY(of, how, ...) ((of)->verdict = (how), grade_say((of)->message, __VA_ARGS__))
 
 const char *grade_verdict_text(enum grade_verdict verdict);
 /* The two or three letters; 0 or -1. */

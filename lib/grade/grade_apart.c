@@ -12,12 +12,12 @@
  * sample wait for the jail of one that has passed to end: what is still to come is what it used (grade_exam_leave).
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "grade_channel.h"
 #include "grade_exam.h"
 #include "grade_pool.h"
 #include "jail/client/client_runners.h"
@@ -28,10 +28,86 @@
 #define LAST_WORD_US    10000000LL  /* for tests to end after the candidate has */
 #define AHEAD_OLD_US    2000000LL   /* a candidate that has waited this long for its sample is not used */
 
+#define LINE_MAX_BYTES (64 << 20) /* of a line, and of all that waits in one direction */
+
+/* -------- the pipes ----------------------------------------------------------------------------------- */
+
+/* Our ends of the pipes that are a program's standard input and output. Nothing waits: the caller polls both. */
+struct channel {
+	int in, out; /* to the program's standard input, from its standard output; -1: closed */
+	struct buf to, from;
+	size_t sent, taken;
+};
+#define CHANNEL_INIT {.in = -1, .out = -1}
+
+static void channel_clear(struct channel *channel)
+{
+	close_pointer(&channel->in);
+	close_pointer(&channel->out);
+	buf_clear(&channel->to);
+	buf_clear(&channel->from);
+	*channel = (struct channel)CHANNEL_INIT;
+}
+
+/* Sends what can be sent of `to`. */
+static void channel_send(struct channel *channel)
+{
+	while (channel->in >= 0 && channel->sent < channel->to.length) {
+		ssize_t n = write(channel->in, channel->to.data + channel->sent, channel->to.length - channel->sent);
+
+		if (n < 0 && errno == EAGAIN)
+			break;
+		if (n >= 0)
+			channel->sent += (size_t)n;
+		else if (errno != EINTR)
+			fd_close(&channel->in);
+	}
+	if (channel->sent == channel->to.length) {
+		buf_reset(&channel->to);
+		channel->sent = 0;
+	}
+}
+
+/* Receives what is there. The caller looks for lines afterwards: nothing else wakes its loop for them. */
+static void channel_receive(struct channel *channel)
+{
+	char block[65536];
+
+	while (channel->out >= 0 && !channel->from.overflow) {
+		ssize_t n = read(channel->out, block, sizeof(block));
+
+		if (n < 0 && errno == EAGAIN)
+			break;
+		if (n > 0)
+			buf_add(&channel->from, block, (size_t)n);
+		else if (n == 0 || errno != EINTR)
+			fd_close(&channel->out);
+	}
+}
+
+/* The next whole line with its newline, valid until the next channel_receive; NULL: not yet. */
+static const char *channel_line(struct channel *channel, size_t *ret_length)
+{
+	const char *start = channel->from.data + channel->taken;
+	const char *end = memchr(start, '\n', channel->from.length - channel->taken);
+
+	if (!end) {
+		memmove(channel->from.data, start, channel->from.length - channel->taken);
+		channel->from.length -= channel->taken;
+		channel->taken = 0;
+		return NULL;
+	}
+	*ret_length = (size_t)(end - start) + 1;
+	channel->taken += *ret_length;
+	return start;
+}
+
+/* -------- jails --------------------------------------------------------------------------------------- */
+
 /* A jail with a program that is to read a sample's source, or has read it. */
 struct grade_candidate {
 	struct jail_once once;
-	struct grade_channel channel;
+	struct channel channel;
 	int64_t begun_us, given_us; /* when its jail was asked for, when it got its sample */
 	int64_t ended_us;           /* when we heard of its end; 0: not yet */
 };
@@ -39,7 +115,7 @@ struct grade_candidate {
 struct grade_examiner {
 	enum grade_tongue tongue;
 	struct jail_once once;
-	struct grade_channel channel;
+	struct channel channel;
 	int64_t made_us;
 	struct buf compiled;           /* the candidate's program; empty: not yet */
 	struct grade_candidate *ahead; /* for the next sample, or NULL */
@@ -55,19 +131,26 @@ struct talk {
 	struct json_object *verdict;
 };
 
-/* -------- jails --------------------------------------------------------------------------------------- */
-
 static int begin(struct jail_client *client, struct jail_once *once, const struct grade_text *text,
-		 struct grade_channel *channel, struct err *err)
+		 struct channel *channel, struct err *err)
 {
 	auto_close int code = memfd_with("exam", text->data, text->length);
 	auto_close int errors = memfd_create("stderr", MFD_CLOEXEC);
-	int result = code < 0 || errors < 0 ? err_errno(err, "an anonymous file") : 0;
+	int in[2] = {-1, -1}, out[2] = {-1, -1}, result = 0;
 
-	once->program.stdin_fd = once->program.stdout_fd = -1;
-	if (result == 0)
-		result = grade_channel_open(channel, &once->program, err);
+	*channel = (struct channel)CHANNEL_INIT;
+	buf_init(&channel->to, LINE_MAX_BYTES);
+	buf_init(&channel->from, LINE_MAX_BYTES);
+	if (code < 0 || errors < 0)
+		result = err_errno(err, "an anonymous file");
+	else if (pipe2(in, O_CLOEXEC) || pipe2(out, O_CLOEXEC) || fcntl(in[1], F_SETFL, O_NONBLOCK) ||
+		 fcntl(out[0], F_SETFL, O_NONBLOCK))
+		result = err_errno(err, "making pipes");
+	channel->in = in[1];
+	channel->out = out[0];
 	once->program.code_fd = code;
+	once->program.stdin_fd = in[0];
+	once->program.stdout_fd = out[1];
 	once->program.stderr_fd = errors;
 	if (result == 0)
 		result = jail_once_begin(client, once, err);
@@ -82,7 +165,7 @@ static void candidate_free(struct grade_candidate *candidate)
 	if (!candidate)
 		return;
 	jail_once_clear(&candidate->once);
-	grade_channel_clear(&candidate->channel);
+	channel_clear(&candidate->channel);
 	free(candidate);
 }
 
@@ -94,7 +177,7 @@ static int candidate_new(const struct grade_exam *exam, const struct grade_task 
 	candidate->once.spec = (struct jail_spec){
 		.runner = grade_texts[task->tongue].runner, .limits = grade_exam_limits(exam, task), .label = "sample"};
 	candidate->once.spec.limits.wall_us += AHEAD_OLD_US;
-	candidate->channel = (struct grade_channel)GRADE_CHANNEL_INIT;
+	candidate->channel = (struct channel)CHANNEL_INIT;
 	candidate->begun_us = clock_monotonic_us();
 	const struct buf *compiled = &(*exam->examiner)->compiled;
 	const struct grade_text text = compiled->length > 0 ? (struct grade_text){compiled->data, compiled->length}
@@ -107,48 +190,23 @@ static int candidate_new(const struct grade_exam *exam, const struct grade_task 
 	return result;
 }
 
-/* The one that was begun ahead, or a new one. */
-static int candidate_take(const struct grade_exam *exam, const struct grade_task *task, struct grade_candidate **ret,
-			  struct err *err)
-{
-	struct grade_candidate *ahead = steal(&(*exam->examiner)->ahead);
-
-	if (ahead && !ahead->once.over && clock_monotonic_us() - ahead->begun_us < AHEAD_OLD_US) {
-		*ret = ahead;
-		return 0;
-	}
-	candidate_free(ahead);
-	return candidate_new(exam, task, ret, err);
-}
-
 void grade_examiner_free(struct grade_examiner *examiner)
 {
 	if (!examiner)
 		return;
 	candidate_free(examiner->ahead);
 	jail_once_clear(&examiner->once);
-	grade_channel_clear(&examiner->channel);
+	channel_clear(&examiner->channel);
 	buf_clear(&examiner->compiled);
 	free(examiner);
-}
-
-static void put_examiner(struct buf *text, const struct grade_texts *texts)
-{
-	auto_json struct json_object *candidate = json_object_new_string(texts->candidate.data);
-
-	buf_init(text, GRADE_LINE_MAX);
-	if (texts->compiles) {
-		buf_puts(text, "CANDIDATE = ");
-		json_print(text, candidate);
-		buf_putc(text, '\n');
-	}
-	buf_add(text, texts->examiner.data, texts->examiner.length);
 }
 
 /* The thread's jail for tests in this language. */
 static int hire(const struct grade_exam *exam, enum grade_tongue tongue, struct err *err)
 {
 	struct grade_examiner *examiner = *exam->examiner;
+	const struct grade_texts *texts = &grade_texts[tongue];
+	auto_json struct json_object *candidate = json_object_new_string(texts->candidate.data);
 	auto_buf struct buf text = {0};
 
 	if (examiner && examiner->tongue == tongue && !examiner->once.over &&
@@ -158,18 +216,24 @@ static int hire(const struct grade_exam *exam, enum grade_tongue tongue, struct 
 	examiner = xcalloc(1, sizeof(*examiner));
 	*examiner = (struct grade_examiner){
 		.tongue = tongue,
-		.once = {.spec = {.runner = grade_texts[tongue].runner,
+		.once = {.spec = {.runner = texts->runner,
 				  .limits = {.wall_us = GRADE_EXAM_WALL_US,
 					     .cpu_us = GRADE_EXAM_WALL_US,
 					     .cpu_percent = -1,
 					     .memory_bytes = GRADE_EXAM_MEMORY,
 					     .pids = 64},
 				  .label = "tests"}},
-		.channel = GRADE_CHANNEL_INIT,
+		.channel = CHANNEL_INIT,
 		.made_us = clock_monotonic_us(),
 	};
-	buf_init(&examiner->compiled, GRADE_LINE_MAX);
-	put_examiner(&text, &grade_texts[tongue]);
+	buf_init(&examiner->compiled, LINE_MAX_BYTES);
+	buf_init(&text, LINE_MAX_BYTES);
+	if (texts->compiles) {
+		buf_puts(&text, "CANDIDATE = ");
+		json_print(&text, candidate);
+		buf_putc(&text, '\n');
+	}
+	buf_add(&text, texts->examiner.data, texts->examiner.length);
 	const struct grade_text program = {text.data, text.length};
 	int result = begin(exam->client, &examiner->once, &program, &examiner->channel, err);
 	if (result < 0)
@@ -181,23 +245,19 @@ static int hire(const struct grade_exam *exam, enum grade_tongue tongue, struct 
 
 /* -------- the talk ------------------------------------------------------------------------------------ */
 
-static void keep_compiled(struct grade_examiner *examiner, const char *hex, size_t length)
-{
-	auto_free uint8_t *code = xmalloc(length / 2 + 1);
-
-	if (examiner->compiled.length == 0 && hex_decode(hex, length, code) == 0)
-		buf_add(&examiner->compiled, code, length / 2);
-}
-
 static void hear_examiner(struct talk *talk)
 {
-	struct grade_channel *channel = &talk->examiner->channel;
+	struct channel *channel = &talk->examiner->channel;
+	struct buf *compiled = &talk->examiner->compiled;
 	size_t length;
 
-	grade_channel_receive(channel);
-	for (const char *line; (line = grade_channel_line(channel, &length));) {
+	channel_receive(channel);
+	for (const char *line; (line = channel_line(channel, &length));) {
 		if (*line == 'P') {
-			keep_compiled(talk->examiner, line + 1, length - 2);
+			auto_free uint8_t *code = xmalloc(length / 2);
+
+			if (compiled->length == 0 && hex_decode(line + 1, length - 2, code) == 0)
+				buf_add(compiled, code, length / 2 - 1);
 		} else if (*line == 'Q') {
 			buf_add(&talk->candidate->channel.to, line + 1, length - 1);
 			talk->asked = true;
@@ -222,19 +282,19 @@ static void note_end(struct grade_candidate *candidate)
 
 static void hear_candidate(struct talk *talk)
 {
-	struct grade_channel *channel = &talk->candidate->channel;
+	struct channel *channel = &talk->candidate->channel;
 	struct buf *to = &talk->examiner->channel.to;
 	const char *line;
 	size_t length;
 
-	grade_channel_receive(channel);
+	channel_receive(channel);
 	if (channel->to.overflow || channel->from.overflow)
 		fd_close(&channel->out);
 	if (talk->candidate->once.over)
 		note_end(talk->candidate);
 	if (!talk->asked)
 		return;
-	if ((line = grade_channel_line(channel, &length))) {
+	if ((line = channel_line(channel, &length))) {
 		buf_add(to, line, length);
 		talk->asked = false;
 	} else if (channel->out < 0 || talk->candidate->once.over) {
@@ -243,12 +303,12 @@ static void hear_candidate(struct talk *talk)
 	}
 }
 
-static struct pollfd poll_in(const struct grade_channel *channel)
+static struct pollfd poll_in(const struct channel *channel)
 {
 	return (struct pollfd){.fd = channel->from.overflow ? -1 : channel->out, .events = POLLIN};
 }
 
-static struct pollfd poll_out(const struct grade_channel *channel)
+static struct pollfd poll_out(const struct channel *channel)
 {
 	return (struct pollfd){.fd = channel->to.length > channel->sent ? channel->in : -1, .events = POLLOUT};
 }
@@ -261,8 +321,8 @@ static int converse(struct talk *talk, struct err *err)
 	for (;;) {
 		hear_examiner(talk);
 		hear_candidate(talk);
-		grade_channel_send(&talk->candidate->channel);
-		grade_channel_send(&talk->examiner->channel);
+		channel_send(&talk->candidate->channel);
+		channel_send(&talk->examiner->channel);
 		const int64_t ended_us = talk->candidate->ended_us;
 		if (talk->done)
 			return 0;
@@ -298,7 +358,7 @@ static void add_tests(struct json_object *tests, struct json_object *line, const
 		json_object_array_add(tests, json_object_get(json_object_array_get_idx(list, i)));
 }
 
-static void put_task(struct grade_channel *channel, const struct grade_task *task)
+static void put_task(struct channel *channel, const struct grade_task *task)
 {
 	auto_json struct json_object *object = json_object_new_object();
 	struct json_object *tests = json_object_new_array();
@@ -320,21 +380,6 @@ static void put_task(struct grade_channel *channel, const struct grade_task *tas
 	buf_putc(&channel->to, '\n');
 }
 
-static void put_source(struct grade_channel *channel, const struct grade_task *task, const char *completion)
-{
-	auto_free char *text = xasprintf("%s%s", grade_task_prefix(task), completion);
-	auto_json struct json_object *string = json_object_new_string(text);
-
-	json_print(&channel->to, string);
-	buf_putc(&channel->to, '\n');
-}
-
-/* Did the sandbox of the tests fail, for which the candidate is not to blame? */
-static bool examiner_failed(const struct grade_examiner *examiner)
-{
-	return examiner->once.over && (!examiner->once.done || examiner->once.result.verdict == JAIL_XX);
-}
-
 /* Waits for the end of the candidate's jail. */
 static int await_end(struct jail_client *client, struct grade_candidate *candidate, struct err *err)
 {
@@ -353,25 +398,17 @@ static void take_end(const struct grade_candidate *candidate, struct grade_exam_
 	result->wall_us = MIN(result->wall_us, candidate->ended_us - candidate->given_us);
 }
 
-static void judge(struct talk *talk, struct grade_exam_result *result)
+/* The verdict of tests that came to one. */
+static void judge(const char *end, const char *text, struct grade_exam_result *result)
 {
-	const char *end = json_get_string(talk->verdict, "end"), *text = json_get_string(talk->verdict, "text");
-
-	take_end(talk->candidate, result);
-	if (!end || streq(end, "ended")) {
-		/* It closed its output and lives on, or the tests' own process failed on what it was sent. */
-		if (result->verdict == GRADE_JE)
-			grade_exam_say(result, GRADE_RTE, "failed: the program stopped answering");
-		return;
-	}
 	result->premature = false;
 	result->apart = streq(end, "apart");
 	if (streq(end, "passed"))
-		grade_exam_say(result, GRADE_AC, "passed");
+		GRADE_SAY(result, GRADE_AC, "passed");
 	else if (streq(end, "wrong"))
-		grade_exam_say(result, GRADE_WA, "failed: %s", text && *text ? text : "an assertion");
+		GRADE_SAY(result, GRADE_WA, "failed: %s", text && *text ? text : "an assertion");
 	else
-		grade_exam_say(result, GRADE_RTE, "failed: %s", text ? text : "");
+		GRADE_SAY(result, GRADE_RTE, "failed: %s", text ? text : "");
 }
 
 int grade_exam_leave(struct jail_client *client, struct grade_exam_result *result, struct err *err)
@@ -397,9 +434,9 @@ static int part(struct talk *talk, struct grade_exam_result *result, struct err 
 
 	if (!talk->candidate->once.over && (settled || talk->broken))
 		jail_cancel(talk->candidate->once.jail);
-	grade_channel_clear(&talk->candidate->channel);
+	channel_clear(&talk->candidate->channel);
 	if (settled && streq(end, "passed") && !talk->broken) {
-		grade_exam_say(result, GRADE_AC, "passed");
+		GRADE_SAY(result, GRADE_AC, "passed");
 		note_end(talk->candidate);
 		result->leaving = steal(&talk->candidate);
 		return 0;
@@ -407,26 +444,40 @@ static int part(struct talk *talk, struct grade_exam_result *result, struct err 
 	int failed = await_end(talk->exam->client, talk->candidate, err);
 	if (failed < 0)
 		return failed;
-	if (talk->broken && examiner_failed(talk->examiner))
+	/* The candidate is not to blame where the sandbox of the tests failed. */
+	const struct jail_once *tests = &talk->examiner->once;
+	if (talk->broken && tests->over && (!tests->done || tests->result.verdict == JAIL_XX))
 		return err_set(err, ERR_SYSTEM, "the jail of the tests failed");
-	judge(talk, result);
+	take_end(talk->candidate, result);
+	if (settled)
+		judge(end, json_get_string(talk->verdict, "text"), result);
+	else if (result->verdict == GRADE_JE)
+		/* It closed its output and lives on, or the tests' own process failed on what it was sent. */
+		GRADE_SAY(result, GRADE_RTE, "failed: the program stopped answering");
 	return 0;
 }
 
 static int talk_once(const struct grade_exam *exam, const struct grade_task *task, const char *completion,
 		     struct grade_exam_result *result, struct err *err)
 {
+	auto_free char *text = xasprintf("%s%s", grade_task_prefix(task), completion);
+	auto_json struct json_object *source = json_object_new_string(text);
 	struct talk talk = {.exam = exam};
 	int failed = hire(exam, task->tongue, err);
 
-	if (failed == 0)
-		failed = candidate_take(exam, task, &talk.candidate, err);
 	if (failed < 0)
 		return failed;
 	talk.examiner = *exam->examiner;
+	talk.candidate = steal(&talk.examiner->ahead);
+	if (talk.candidate && (talk.candidate->once.over ||
+			       clock_monotonic_us() - talk.candidate->begun_us >= AHEAD_OLD_US))
+		candidate_free(steal(&talk.candidate));
+	if (!talk.candidate && (failed = candidate_new(exam, task, &talk.candidate, err)) < 0)
+		return failed;
 	talk.candidate->given_us = clock_monotonic_us();
 	put_task(&talk.examiner->channel, task);
-	put_source(&talk.candidate->channel, task, completion);
+	json_print(&talk.candidate->channel.to, source);
+	buf_putc(&talk.candidate->channel.to, '\n');
 	if (exam->more) /* else, or where it fails, the next one begins by itself */
 		candidate_new(exam, task, &talk.examiner->ahead, NULL);
 	failed = converse(&talk, err);
@@ -446,7 +497,7 @@ void grade_exam_apart(const struct grade_exam *exam, const struct grade_task *ta
 	struct grade_exam_result result = {0};
 
 	if (!json_object_get_boolean(json_get(runner, "available", json_type_boolean))) {
-		grade_exam_say(&result, GRADE_SKIP, "the runner %s is not installed", grade_tongue_text(task->tongue));
+		GRADE_SAY(&result, GRADE_SKIP, "the runner %s is not installed", grade_tongue_text(task->tongue));
 		*ret = result;
 		return;
 	}
@@ -456,7 +507,7 @@ void grade_exam_apart(const struct grade_exam *exam, const struct grade_task *ta
 		result = (struct grade_exam_result){0};
 		if (talk_once(exam, task, completion, &result, &err) == 0)
 			break;
-		grade_exam_say(&result, GRADE_JE, "the sandbox failed: %s", err.text);
+		GRADE_SAY(&result, GRADE_JE, "the sandbox failed: %s", err.text);
 	}
 	*ret = result;
 }

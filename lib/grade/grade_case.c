@@ -16,6 +16,7 @@
  * for when the program of this one has been: it serves every run with the same runner and the same limits, whatever the
  * program and the case. Nothing is in it before, and no two runs share one.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
@@ -26,20 +27,72 @@
 #include <unistd.h>
 
 #include "grade_pool.h"
+#include "grade_source.h"
 #include "grade_trial.h"
 #include "lib/base/util.h"
 
 #define STARVED_SHARE 20  /* a program at work had at least such a part of its wall clock … */
 #define BUSY_LOAD     2.0 /* … where not more than so many wait for each processor */
 
+#define FOLDERS_MAX   8   /* below each other, of a case's own files */
+
+/* -------- the submission's folder: its own files, and over them those of the case (NAME.files) --------- */
+
+/* In the place of the submission's file of this name, else behind all others. */
+static int give(struct grade_trial *trial, const char *path, const char *name, struct err *err)
+{
+	auto_close int fd = -1;
+	int result = grade_package_file(trial->bench->package, path, &fd, err);
+
+	if (result < 0)
+		return result;
+	if (trial->n_own == GRADE_SOURCE_FILES)
+		return err_set(err, ERR_LIMIT, "%s: more than %d files", trial->node->files, GRADE_SOURCE_FILES);
+	for (size_t i = 0; i + trial->n_own < trial->n_files; i++)
+		if (streq(trial->files[i].name, name)) {
+			memmove(trial->files + i, trial->files + i + 1,
+				(trial->n_files - i - 1) * sizeof(*trial->files));
+			trial->n_files--;
+			break;
+		}
+	trial->files = xrealloc(trial->files, trial->n_files + 1, sizeof(*trial->files));
+	trial->files[trial->n_files++] = (struct jail_file){.name = xstrdup(name), .mode = 0644, .fd = steal_fd(&fd)};
+	trial->n_own++;
+	return 0;
+}
+
+static int give_folder(struct grade_trial *trial, const char *path, const char *below, int depth, struct err *err)
+{
+	struct dirent **entries = NULL;
+	int n = scandir(path, &entries, NULL, alphasort), result = n < 0 ? err_errno(err, "%s", path) : 0;
+
+	for (int i = 0; i < n; i++) {
+		auto_free char *place = xasprintf("%s/%s", path, entries[i]->d_name);
+		auto_free char *name = xasprintf("%s%s", below, entries[i]->d_name);
+		bool self = streq(entries[i]->d_name, ".") || streq(entries[i]->d_name, "..");
+		struct stat st;
+
+		if (!self && result == 0 && stat(place, &st) == 0) {
+			auto_free char *deeper = xasprintf("%s/", name);
+
+			if (S_ISDIR(st.st_mode) && depth < FOLDERS_MAX)
+				result = give_folder(trial, place, deeper, depth + 1, err);
+			else if (S_ISREG(st.st_mode))
+				result = give(trial, place, name, err);
+		}
+		free(entries[i]);
+	}
+	free(entries);
+	return result;
+}
+
 /* -------- what jails are given ------------------------------------------------------------------------ */
 
-static struct jail_limits submission_limits(const struct grade_trial *trial)
+static struct jail_once submission(const struct grade_trial *trial)
 {
 	const struct grade_bench *bench = trial->bench;
 	int64_t limit_us = (int64_t)(bench->time_limit * MAX(bench->patience, 1) * 1e6);
-
-	return (struct jail_limits){
+	const struct jail_limits limits = {
 		.wall_us = 2 * limit_us + 1000000,
 		.cpu_us = limit_us,
 		.cpu_percent = -1,
@@ -49,17 +102,14 @@ static struct jail_limits submission_limits(const struct grade_trial *trial)
 		.output_bytes = bench->package->output_bytes,
 		.stack_bytes = -1,
 	};
-}
 
-static struct jail_once submission(const struct grade_trial *trial)
-{
 	return (struct jail_once){
-		.spec = {.runner = trial->program->runner, .limits = submission_limits(trial), .label = "submission"},
+		.spec = {.runner = trial->program->runner, .limits = limits, .label = "submission"},
 		.program = {.code_fd = grade_program_no_code(),
 			    .entry = trial->program->entry,
 			    .args = (const char *const *)trial->node->settings.args,
 			    .env = grade_program_env,
-			    .read_only = !trial->bench->package->writing,
+			    .read_only = !bench->package->writing,
 			    .stdin_fd = trial->input,
 			    .stdout_fd = -1,
 			    .stderr_fd = -1},
@@ -86,9 +136,9 @@ static enum grade_verdict judge_end(struct grade_trial *trial, const struct jail
 		verdict = GRADE_TLE;
 	}
 	if (verdict == GRADE_TLE)
-		grade_trial_say(outcome, verdict, "more than %g s", trial->bench->time_limit);
+		GRADE_SAY(outcome, verdict, "more than %g s", trial->bench->time_limit);
 	else if (verdict != GRADE_AC)
-		grade_trial_say(outcome, verdict, "%s", once->result.message);
+		GRADE_SAY(outcome, verdict, "%s", once->result.message);
 	return verdict;
 }
 
@@ -110,30 +160,9 @@ static int run_once(struct grade_trial *trial, struct jail_once *once)
 		if (jail_once(trial->client, once, &err) == 0 && once->result.verdict != JAIL_XX)
 			return 0;
 	}
-	grade_trial_say(trial->outcome, GRADE_JE, "the sandbox of the validator failed: %s",
+	GRADE_SAY(trial->outcome, GRADE_JE, "the sandbox of the validator failed: %s",
 			err.code ? err.text : once->result.message);
 	return -1;
-}
-
-/* One validator on the output; each has a feedback folder of its own. */
-static void validate(struct grade_trial *trial, const struct jail_once *run)
-{
-	auto_once struct jail_once check = {0};
-	auto_free struct jail_file *files = NULL;
-	auto_free const char **args = NULL;
-
-	lseek(run->program.stdout_fd, 0, SEEK_SET);
-	check = grade_check_run(trial, run->program.stdout_fd, &files, &args);
-	if (run_once(trial, &check) == 0)
-		grade_check_judge(trial, &check);
-}
-
-/* So much waits for the processors and disks that a program may get next to nothing of them. */
-static bool host_is_busy(void)
-{
-	double load;
-
-	return getloadavg(&load, 1) == 1 && load > BUSY_LOAD * (double)sysconf(_SC_NPROCESSORS_ONLN);
 }
 
 /* Was it the wall clock that ended a program which was at work? `other`: what ran at its side, or NULL. */
@@ -141,11 +170,15 @@ static bool starved(const struct grade_trial *trial, const struct jail_once *onc
 {
 	const struct jail_usage *run = &once->result.run;
 	int64_t own_us = run->cpu_user_us + run->cpu_system_us, cpu_us = own_us;
+	double load;
 
 	if (other)
 		cpu_us += other->result.run.cpu_user_us + other->result.run.cpu_system_us;
-	return grade_verdict_of(&once->result) == GRADE_TLE && (double)own_us < trial->bench->time_limit * 1e6 &&
-	       (cpu_us > run->wall_us / STARVED_SHARE || host_is_busy());
+	if (grade_verdict_of(&once->result) != GRADE_TLE || (double)own_us >= trial->bench->time_limit * 1e6)
+		return false;
+	/* On a busy host a program may get next to nothing of the processors. */
+	return cpu_us > run->wall_us / STARVED_SHARE ||
+	       (getloadavg(&load, 1) == 1 && load > BUSY_LOAD * (double)sysconf(_SC_NPROCESSORS_ONLN));
 }
 
 /* -------- jails made ahead ---------------------------------------------------------------------------- */
@@ -169,32 +202,15 @@ static void ahead_pointer(struct grade_ahead **ahead)
 	grade_ahead_free(*ahead);
 }
 
-/* The thread's jail, where it fits and `take` says so, or none yet: a run in it that can begin. */
-static struct grade_ahead *new_run(const struct grade_trial *trial, bool take)
-{
-	struct grade_ahead *run = take && trial->ahead ? steal(trial->ahead) : NULL;
-	struct jail_once wanted = submission(trial);
-
-	if (run && (run->once.over || !streq(run->runner, wanted.spec.runner) ||
-		    memcmp(&run->once.spec.limits, &wanted.spec.limits, sizeof(wanted.spec.limits)) != 0))
-		grade_ahead_free(steal(&run));
-	if (!run)
-		run = xcalloc(1, sizeof(*run));
-	wanted.capture = true;
-	wanted.jail = run->once.jail;
-	run->once = wanted;
-	return run;
-}
-
 /* Where it fails, the next run makes its jail itself, and says what is wrong. */
-static void make_ahead(const struct grade_trial *trial)
+static void make_ahead(const struct grade_trial *trial, const struct jail_spec *spec)
 {
 	if (!trial->ahead || *trial->ahead)
 		return;
 	struct grade_ahead *ahead = xcalloc(1, sizeof(*ahead));
 
-	ahead->once.spec = submission(trial).spec;
-	snprintf(ahead->runner, sizeof(ahead->runner), "%s", ahead->once.spec.runner);
+	ahead->once.spec = *spec;
+	snprintf(ahead->runner, sizeof(ahead->runner), "%s", spec->runner);
 	if (jail_once_open(trial->client, &ahead->once, NULL) < 0)
 		grade_ahead_free(steal(&ahead));
 	*trial->ahead = ahead;
@@ -206,14 +222,26 @@ static int run_submission(const struct grade_trial *trial, struct grade_ahead **
 	struct err err = ERR_INIT;
 
 	for (int try = 0; try < GRADE_TRIES; try++) {
+		struct jail_once wanted = submission(trial);
+		struct grade_ahead *run = try == 0 && trial->ahead ? steal(trial->ahead) : NULL;
+
+		/* The thread's jail, where it fits, or a new one. */
+		if (run && (run->once.over || !streq(run->runner, wanted.spec.runner) ||
+			    memcmp(&run->once.spec.limits, &wanted.spec.limits, sizeof(wanted.spec.limits)) != 0))
+			grade_ahead_free(steal(&run));
+		if (!run)
+			run = xcalloc(1, sizeof(*run));
+		wanted.capture = true;
+		wanted.jail = run->once.jail;
+		run->once = wanted;
 		grade_ahead_free(*ret);
-		*ret = new_run(trial, try == 0);
-		struct jail_once *once = &(*ret)->once;
+		*ret = run;
+		struct jail_once *once = &run->once;
 
 		err = ERR_INIT;
 		int result = jail_once_begin(trial->client, once, &err);
 		if (result == 0) {
-			make_ahead(trial);
+			make_ahead(trial, &wanted.spec);
 			result = jail_once_end(trial->client, once, &err);
 		}
 		if (result == 0 && once->result.verdict != JAIL_XX)
@@ -221,7 +249,7 @@ static int run_submission(const struct grade_trial *trial, struct grade_ahead **
 		if (result == 0)
 			err_set(&err, ERR_SYSTEM, "%s", once->result.message);
 	}
-	grade_trial_say(trial->outcome, GRADE_JE, "the sandbox of the submission failed: %s", err.text);
+	GRADE_SAY(trial->outcome, GRADE_JE, "the sandbox of the submission failed: %s", err.text);
 	return -1;
 }
 
@@ -240,10 +268,17 @@ static void batch_pass(struct grade_trial *trial)
 	if (bench->n_validators == 0)
 		return grade_check_compare(trial, run->program.stdout_fd);
 	for (size_t i = 0; i < bench->n_validators && trial->outcome->verdict == GRADE_AC; i++) {
-		if (bench->n_validators > 1)
+		auto_once struct jail_once check = {0};
+		auto_free struct jail_file *files = NULL;
+		auto_free const char **args = NULL;
+
+		if (bench->n_validators > 1) /* each has a feedback folder of its own */
 			grade_feedback_clear(&trial->feedback);
 		trial->validator = &bench->validators[i];
-		validate(trial, run);
+		lseek(run->program.stdout_fd, 0, SEEK_SET);
+		check = grade_check_run(trial, run->program.stdout_fd, &files, &args);
+		if (run_once(trial, &check) == 0)
+			grade_check_judge(trial, &check);
 	}
 }
 
@@ -291,21 +326,6 @@ static int pair_step(struct grade_trial *trial, struct pair *pair, struct err *e
 	return result;
 }
 
-static int pair_begin(struct grade_trial *trial, struct pair *pair, int pipes[2][2], struct err *err)
-{
-	int result;
-
-	for (int i = 0; i < 2; i++) {
-		struct jail_program *program = &pair->once[i]->program;
-
-		program->stdin_fd = pipes[i][0];
-		program->stdout_fd = pipes[!i][1];
-		if ((result = jail_once_begin(trial->client, pair->once[i], err)) < 0)
-			return result;
-	}
-	return 0;
-}
-
 /* Both programs are other users than we are: this lets them open /dev/stdin and /dev/stdout. */
 static int pair_pipe(int ret[2], struct err *err)
 {
@@ -316,8 +336,13 @@ static int pair_run(struct grade_trial *trial, struct pair *pair, struct err *er
 {
 	int pipes[2][2] = {{-1, -1}, {-1, -1}}, result = 0;
 
-	if ((result = pair_pipe(pipes[0], err)) == 0 && (result = pair_pipe(pipes[1], err)) == 0)
-		result = pair_begin(trial, pair, pipes, err);
+	if ((result = pair_pipe(pipes[0], err)) == 0)
+		result = pair_pipe(pipes[1], err);
+	for (int i = 0; i < 2 && result == 0; i++) {
+		pair->once[i]->program.stdin_fd = pipes[i][0];
+		pair->once[i]->program.stdout_fd = pipes[!i][1];
+		result = jail_once_begin(trial->client, pair->once[i], err);
+	}
 	for (int i = 0; i < 2; i++) {
 		pair->read_end[i] = pipes[i][0];
 		pair->write_end[!i] = pipes[i][1];
@@ -372,7 +397,7 @@ static void interactive_pass(struct grade_trial *trial)
 			err_set(&err, ERR_SYSTEM, "%s",
 				run.result.verdict == JAIL_XX ? run.result.message : check.result.message);
 	}
-	grade_trial_say(trial->outcome, GRADE_JE, "the sandbox failed: %s", err.text);
+	GRADE_SAY(trial->outcome, GRADE_JE, "the sandbox failed: %s", err.text);
 }
 
 /* -------- the case ------------------------------------------------------------------------------------ */
@@ -392,7 +417,7 @@ static void run_passes(struct grade_trial *trial)
 		close_pointer(&trial->input);
 		trial->input = steal_fd(&trial->feedback.next);
 	}
-	grade_trial_say(trial->outcome, GRADE_JE, "the validator gave no verdict within %lld passes",
+	GRADE_SAY(trial->outcome, GRADE_JE, "the validator gave no verdict within %lld passes",
 			(long long)passes);
 }
 
@@ -426,19 +451,26 @@ void grade_case_run(const struct grade_bench *bench, struct jail_client *client,
 		.news = {.next = -1},
 		.input = -1,
 		.answer = -1,
+		.files = xcalloc(program->count + 1, sizeof(*trial.files)),
+		.n_files = program->count,
 	};
 	struct err err = ERR_INIT;
 
-	if (grade_package_file(bench->package, node->in, &trial.input, &err) < 0 ||
-	    open_answer(&trial, &err) < 0 || grade_given_open(&trial, &err) < 0)
-		grade_trial_say(&outcome, GRADE_JE, "%s", err.text);
+	memcpy(trial.files, program->files, program->count * sizeof(*trial.files));
+	if (grade_package_file(bench->package, node->in, &trial.input, &err) < 0 || open_answer(&trial, &err) < 0 ||
+	    (node->files && give_folder(&trial, node->files, "", 0, &err) < 0))
+		GRADE_SAY(&outcome, GRADE_JE, "%s", err.text);
 	else if (bench->package->interactive && bench->n_validators == 0)
-		grade_trial_say(&outcome, GRADE_JE, "an interactive problem needs a validator of its own");
+		GRADE_SAY(&outcome, GRADE_JE, "an interactive problem needs a validator of its own");
 	else
 		run_passes(&trial);
 	grade_feedback_clear(&trial.feedback);
 	grade_feedback_clear(&trial.news);
-	grade_given_clear(&trial);
+	for (size_t i = trial.n_files - trial.n_own; i < trial.n_files; i++) {
+		free(unconst(trial.files[i].name));
+		close(trial.files[i].fd);
+	}
+	free(trial.files);
 	close_pointer(&trial.input);
 	close_pointer(&trial.answer);
 	*ret = outcome;

@@ -8,14 +8,12 @@
  */
 #include <errno.h>
 #include <math.h>
-#include <stdarg.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "grade_trial.h"
-#include "lib/base/utf8.h"
 #include "lib/base/util.h"
 
 #define FEEDBACK_MAX   (64 << 20) /* one feedback file, nextpass.in among them */
@@ -27,24 +25,6 @@
 #define JUDGE_IN  "judge.in"
 #define JUDGE_ANS "judge.ans"
 #define FEEDBACK  "feedback/"
-
-void grade_trial_say(struct grade_outcome *outcome, enum grade_verdict verdict, const char *format, ...)
-{
-	char text[GRADE_MESSAGE];
-	auto_buf struct buf shown = {0};
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(text, sizeof(text), format, args);
-	va_end(args);
-	size_t length = strnlen(text, GRADE_MESSAGE / 4);
-	while (length > 0 && strchr(" \t\r\n", text[length - 1]))
-		length--;
-	buf_init(&shown, GRADE_MESSAGE - 1);
-	utf8_printable(&shown, text, length);
-	outcome->verdict = verdict;
-	snprintf(outcome->message, sizeof(outcome->message), "%s", shown.data);
-}
 
 /* -------- feedback ------------------------------------------------------------------------------------ */
 
@@ -91,18 +71,6 @@ static void on_feedback(void *arg, const struct jail_change *change)
 	keep_file(feedback, change->name, steal_fd(&fd));
 }
 
-/* What the run wrote becomes part of the feedback. */
-static void keep_news(struct grade_trial *trial)
-{
-	struct grade_feedback *news = &trial->news;
-
-	for (size_t i = 0; i < news->count; i++)
-		keep_file(&trial->feedback, news->files[i].name, steal_fd(&news->files[i].fd));
-	close_pointer(&trial->feedback.next);
-	trial->feedback.next = steal_fd(&news->next);
-	grade_feedback_clear(news);
-}
-
 /* The text of a feedback file, cut; the caller's, NULL: it is not there. */
 static char *feedback_text(const struct grade_feedback *feedback, const char *name)
 {
@@ -126,7 +94,7 @@ static int read_score(const struct grade_trial *trial, const char *name, double 
 		return 0;
 	double number = strtod(text, &end);
 	if (end == text || end[strspn(end, " \t\r\n")] || !isfinite(number)) {
-		grade_trial_say(trial->outcome, GRADE_JE, "the validator wrote no number to %s", name);
+		GRADE_SAY(trial->outcome, GRADE_JE, "the validator wrote no number to %s", name);
 		return -1;
 	}
 	*ret = number;
@@ -142,11 +110,14 @@ static int64_t size_of(int fd)
 	return fd >= 0 && fstat(fd, &st) == 0 ? st.st_size : 0;
 }
 
-static struct jail_limits validator_limits(const struct grade_trial *trial, int output)
+/* The validator's files and arguments; both arrays are the caller's. */
+struct jail_once grade_check_run(struct grade_trial *trial, int output, struct jail_file **ret_files,
+				   const char ***ret_args)
 {
+	const struct grade_program *validator = trial->validator;
+	const struct grade_feedback *feedback = &trial->feedback;
 	const struct grade_package *package = trial->bench->package;
-
-	return (struct jail_limits){
+	const struct jail_limits limits = {
 		.wall_us = package->validation_us,
 		.cpu_us = package->validation_us,
 		.cpu_percent = -1,
@@ -157,22 +128,12 @@ static struct jail_limits validator_limits(const struct grade_trial *trial, int 
 		.output_bytes = package->validation_output_bytes,
 		.stack_bytes = -1,
 	};
-}
-
-/* The validator's files and arguments; both arrays are the caller's. */
-struct jail_once grade_check_run(struct grade_trial *trial, int output, struct jail_file **ret_files,
-				   const char ***ret_args)
-{
-	const struct grade_program *validator = trial->validator;
-	const struct grade_feedback *feedback = &trial->feedback;
 	char **flags = trial->node->settings.validator_flags;
 	static const char *const kattis[] = {"/data/" JUDGE_IN, "/data/" JUDGE_ANS, "/data/" FEEDBACK};
 	static const char *const checker[] = {"/data/" JUDGE_IN, "/dev/stdin", "/data/" JUDGE_ANS};
 	/* The second is a file that it writes, for a checker of later, which packages do not have. */
 	static const char *const interactor[] = {"/data/" JUDGE_IN, "/data/" FEEDBACK "output", "/data/" JUDGE_ANS};
-	const char *const *first = !validator->testlib			 ? kattis
-				   : trial->bench->package->interactive ? interactor
-									 : checker;
+	const char *const *first = !validator->testlib ? kattis : package->interactive ? interactor : checker;
 	size_t n = 0, n_flags = 0;
 
 	grade_feedback_clear(&trial->news);
@@ -195,7 +156,7 @@ struct jail_once grade_check_run(struct grade_trial *trial, int output, struct j
 	*ret_files = files;
 	*ret_args = args;
 	return (struct jail_once){
-		.spec = {.runner = validator->runner, .limits = validator_limits(trial, output), .label = "validator"},
+		.spec = {.runner = validator->runner, .limits = limits, .label = "validator"},
 		.program = {.code_fd = grade_program_no_code(),
 			    .entry = validator->entry,
 			    .args = args,
@@ -239,6 +200,16 @@ static bool gives_score(const struct grade_trial *trial)
 	       !(package->format == GRADE_2025_09 && str_starts(trial->node->name, "sample/"));
 }
 
+/* How much of a message is shown, without the blanks and newlines at its end. */
+static size_t without_end(const char *message)
+{
+	size_t length = message ? strnlen(message, GRADE_MESSAGE / 4) : 0;
+
+	while (length > 0 && strchr(" \t\r\n", message[length - 1]))
+		length--;
+	return length;
+}
+
 /* What the validator said, with its files; sets the outcome. */
 void grade_check_judge(struct grade_trial *trial, const struct jail_once *once)
 {
@@ -246,25 +217,31 @@ void grade_check_judge(struct grade_trial *trial, const struct jail_once *once)
 	struct grade_outcome *outcome = trial->outcome;
 	enum grade_verdict verdict = grade_check_verdict(trial->validator, result);
 
-	keep_news(trial);
+	/* What the run wrote becomes part of the feedback. */
+	for (size_t i = 0; i < trial->news.count; i++)
+		keep_file(&trial->feedback, trial->news.files[i].name, steal_fd(&trial->news.files[i].fd));
+	close_pointer(&trial->feedback.next);
+	trial->feedback.next = steal_fd(&trial->news.next);
+	grade_feedback_clear(&trial->news);
 	auto_free char *message = feedback_text(&trial->feedback, "judgemessage.txt");
 
 	if (verdict == GRADE_JE && result->verdict == JAIL_RE)
-		return grade_trial_say(outcome, verdict, "the validator exited with status %d", result->exit_code);
+		return GRADE_SAY(outcome, verdict, "the validator exited with status %d", result->exit_code);
 	if (verdict == GRADE_JE)
-		return grade_trial_say(outcome, verdict, "the validator failed: %s", result->message);
-	grade_trial_say(outcome, verdict, "%s", message ? message : "");
+		return GRADE_SAY(outcome, verdict, "the validator failed: %s", result->message);
+	outcome->verdict = verdict;
+	grade_message(outcome->message, message, without_end(message));
 	if (gives_score(trial) && (read_score(trial, "score.txt", &outcome->score) ||
 				   read_score(trial, "score_multiplier.txt", &outcome->multiplier)))
 		return;
 	if (verdict != GRADE_AC && trial->feedback.next >= 0)
-		return grade_trial_say(outcome, GRADE_JE, "the validator wrote nextpass.in and did not accept");
+		return GRADE_SAY(outcome, GRADE_JE, "the validator wrote nextpass.in and did not accept");
 	/* In the legacy format a rejected case has its group's reject_score, whatever the validator wrote. */
 	bool legacy = trial->bench->package->format == GRADE_LEGACY;
 	if (legacy && verdict != GRADE_AC)
 		outcome->score = outcome->multiplier = NAN;
 	else if (verdict != GRADE_AC && !(isnan(outcome->score) && isnan(outcome->multiplier)))
-		grade_trial_say(outcome, GRADE_JE, "the validator gave a score and did not accept");
+		GRADE_SAY(outcome, GRADE_JE, "the validator gave a score and did not accept");
 }
 
 void grade_check_compare(struct grade_trial *trial, int output)
@@ -280,18 +257,18 @@ void grade_check_compare(struct grade_trial *trial, int output)
 	while (flags && flags[n_flags])
 		n_flags++;
 	if (grade_compare_flags((const char *const *)flags, n_flags, &how, &err) < 0)
-		return grade_trial_say(trial->outcome, GRADE_JE, "%s", err.text);
+		return GRADE_SAY(trial->outcome, GRADE_JE, "%s", err.text);
 	for (int i = 0; i < 2; i++) {
 		length[i] = (size_t)size_of(fds[i]);
 		if (length[i] && (text[i] = mmap(NULL, length[i], PROT_READ, MAP_PRIVATE, fds[i], 0)) == MAP_FAILED) {
-			grade_trial_say(trial->outcome, GRADE_JE, "the output cannot be read: %s", strerror(errno));
+			GRADE_SAY(trial->outcome, GRADE_JE, "the output cannot be read: %s", strerror(errno));
 			length[i] = 0;
 			text[i] = "";
 		}
 	}
 	if (trial->outcome->verdict != GRADE_JE &&
 	    !grade_compare(&how, text[0], length[0], text[1], length[1], why))
-		grade_trial_say(trial->outcome, GRADE_WA, "%s", why);
+		GRADE_SAY(trial->outcome, GRADE_WA, "%s", why);
 	for (int i = 0; i < 2; i++)
 		if (length[i])
 			munmap((void *)(uintptr_t)text[i], length[i]);

@@ -21,60 +21,30 @@ struct token {
 	size_t length;
 };
 
-static bool blank(char c)
-{
-	return c == ' ' || (c >= '\t' && c <= '\r');
-}
-
-static struct token next_token(struct text *text)
-{
-	while (text->data < text->end && blank(*text->data))
-		text->data++;
-	struct token token = {.data = text->data};
-	while (text->data < text->end && !blank(*text->data))
-		text->data++;
-	token.length = (size_t)(text->data - token.data);
-	return token;
-}
-
-static struct token next_blanks(struct text *text)
+/* The blanks, or the other characters, that come next. */
+static struct token next(struct text *text, bool blanks)
 {
 	struct token token = {.data = text->data};
 
-	while (text->data < text->end && blank(*text->data))
+	while (text->data < text->end && (*text->data == ' ' || (*text->data >= '\t' && *text->data <= '\r')) == blanks)
 		text->data++;
 	token.length = (size_t)(text->data - token.data);
 	return token;
-}
-
-static bool number_of(struct token token, double *ret)
-{
-	char small[NUMBER_MAX + 1], *end;
-	auto_free char *large = token.length > NUMBER_MAX ? xcalloc(1, token.length + 1) : NULL;
-	char *text = large ? large : small;
-
-	if (token.length == 0)
-		return false;
-	memcpy(text, token.data, token.length);
-	text[token.length] = '\0';
-	*ret = strtod(text, &end);
-	return *end == '\0';
 }
 
 /* No hexadecimal numbers, "nan" or "inf", which are words: the format's numbers are those that people write. */
 static bool plain_number(struct token token, double *ret)
 {
-	for (size_t i = 0; i < token.length; i++)
-		if (token.data[i] == 'x' || token.data[i] == 'X')
-			return false;
-	return number_of(token, ret) && isfinite(*ret);
-}
+	char small[NUMBER_MAX + 1], *end;
+	auto_free char *large = token.length > NUMBER_MAX ? xcalloc(1, token.length + 1) : NULL;
+	char *text = large ? large : small;
 
-static bool same_number(const struct grade_compare *how, double answer, double output)
-{
-	double difference = fabs(answer - output);
-	return (how->has_absolute && difference <= how->absolute) ||
-	       (how->has_relative && difference <= how->relative * fabs(answer));
+	if (token.length == 0 || memchr(token.data, 'x', token.length) || memchr(token.data, 'X', token.length))
+		return false;
+	memcpy(text, token.data, token.length);
+	text[token.length] = '\0';
+	*ret = strtod(text, &end);
+	return *end == '\0' && isfinite(*ret);
 }
 
 static bool same_token(const struct grade_compare *how, struct token answer, struct token output)
@@ -84,7 +54,9 @@ static bool same_token(const struct grade_compare *how, struct token answer, str
 	if ((how->has_absolute || how->has_relative) && plain_number(answer, &wanted)) {
 		if (answer.length == output.length && memcmp(answer.data, output.data, answer.length) == 0)
 			return true;
-		return plain_number(output, &got) && same_number(how, wanted, got);
+		return plain_number(output, &got) &&
+		       ((how->has_absolute && fabs(wanted - got) <= how->absolute) ||
+			(how->has_relative && fabs(wanted - got) <= how->relative * fabs(wanted)));
 	}
 	if (answer.length != output.length)
 		return false;
@@ -103,39 +75,34 @@ static void show(struct buf *out, struct token token)
 	buf_puts(out, token.length > SHOWN ? "…\"" : "\"");
 }
 
-static bool differs(const char *what, size_t number, struct token answer, struct token output,
-		    char ret_why[GRADE_COMPARE_TEXT])
-{
-	auto_buf struct buf text = {0};
-
-	buf_init(&text, GRADE_COMPARE_TEXT - 1);
-	buf_printf(&text, "%s %zu: expected ", what, number);
-	show(&text, answer);
-	buf_puts(&text, ", got ");
-	show(&text, output);
-	snprintf(ret_why, GRADE_COMPARE_TEXT, "%s", text.data);
-	return false;
-}
-
 bool grade_compare(const struct grade_compare *how, const char *answer, size_t answer_length, const char *output,
 		   size_t output_length, char ret_why[GRADE_COMPARE_TEXT])
 {
 	struct text wanted = {answer, answer + answer_length}, got = {output, output + output_length};
 
 	for (size_t number = 1;; number++) {
-		if (how->space_change_sensitive) {
-			struct token a = next_blanks(&wanted), b = next_blanks(&got);
+		struct token a = next(&wanted, true), b = next(&got, true);
 
-			if (a.length != b.length || memcmp(a.data, b.data, a.length) != 0) {
-				snprintf(ret_why, GRADE_COMPARE_TEXT, "other white space before token %zu", number);
-				return false;
-			}
+		if (how->space_change_sensitive &&
+		    (a.length != b.length || memcmp(a.data, b.data, a.length) != 0)) {
+			snprintf(ret_why, GRADE_COMPARE_TEXT, "other white space before token %zu", number);
+			return false;
 		}
-		struct token a = next_token(&wanted), b = next_token(&got);
+		a = next(&wanted, false);
+		b = next(&got, false);
 		if (a.length == 0 && b.length == 0)
 			return true;
-		if (a.length == 0 || b.length == 0 || !same_token(how, a, b))
-			return differs("token", number, a, b, ret_why);
+		if (a.length == 0 || b.length == 0 || !same_token(how, a, b)) {
+			auto_buf struct buf text = {0};
+
+			buf_init(&text, GRADE_COMPARE_TEXT - 1);
+			buf_printf(&text, "token %zu: expected ", number);
+			show(&text, a);
+			buf_puts(&text, ", got ");
+			show(&text, b);
+			snprintf(ret_why, GRADE_COMPARE_TEXT, "%s", text.data);
+			return false;
+		}
 	}
 }
 

@@ -95,54 +95,35 @@ static void put_cpp_tests(struct buf *text, const char *test)
 	buf_puts(text, "void sallyport_tests_run()\n{\n\tsallyport_tests();\n}\n");
 }
 
-/* The name of the function in "TYPE NAME(PARAMETERS"; "" with length 0 where there is none. */
-static const char *function_name(const char *signature, size_t *ret_length)
+/* Declares the function, and gives the tests the one of exactly this type, whatever else has its name. The signature is
+ * "TYPE NAME(PARAMETERS". */
+static void put_declared(struct buf *text, const char *signature, const char *test)
 {
 	const char *end = strchr(signature, '(');
 
-	while (end && end > signature && isspace((unsigned char)end[-1]))
+	while (end > signature && isspace((unsigned char)end[-1]))
 		end--;
-	const char *start = end;
-	while (start && start > signature && grade_source_in_name(start[-1]))
-		start--;
-	*ret_length = start ? (size_t)(end - start) : 0;
-	return start;
-}
-
-/* May NAME be a macro in the tests? Not where they also have a member of this name. */
-static bool replaceable(const char *test, const char *name)
-{
+	const char *at = end;
+	while (at > signature && grade_source_in_name(at[-1]))
+		at--;
+	auto_free char *name = xstrndup(at, (size_t)(end - at));
 	size_t length = strlen(name);
+	bool replaced = length > 0 && !str_starts(signature, "template");
 
-	for (const char *at = strstr(test, name); at; at = strstr(at + length, name))
-		if (!grade_source_in_name(at[length]) && at > test && strchr(".>:", at[-1]))
-			return false;
-	return length > 0;
-}
+	/* The name is no macro in the tests where they also have a member of this name. */
+	for (const char *use = strstr(test, name); replaced && use; use = strstr(use + length, name))
+		replaced = grade_source_in_name(use[length]) || use == test || !strchr(".>:", use[-1]);
 
-/* Headers come before a macro that could change what they say; guards make them harmless where they come again. */
-static void put_includes(struct buf *text, const char *test)
-{
-	for (const char *line = test, *next; *line; line = next) {
-		size_t length = strcspn(line, "\n");
-
-		next = line + length + (line[length] == '\n');
-		if (str_starts(line + strspn(line, " \t"), "#include"))
-			buf_printf(text, "%.*s\n", (int)length, line);
-	}
-}
-
-/* Declares the function, and gives the tests the one of exactly this type, whatever else has its name. */
-static void put_declared(struct buf *text, const char *signature, size_t length, const char *test)
-{
-	size_t name_length;
-	const char *at = function_name(signature, &name_length);
-	auto_free char *name = xstrndup(at ? at : "", name_length);
-	bool replaced = !str_starts(signature, "template") && replaceable(test, name);
-
-	buf_printf(text, "%.*s;\n", (int)length, signature);
+	buf_printf(text, "%s;\n", signature);
 	if (replaced) {
-		put_includes(text, test);
+		/* Headers come before a macro that could change them; their guards allow them a second time. */
+		for (const char *line = test, *next; *line; line = next) {
+			size_t end_of_line = strcspn(line, "\n");
+
+			next = line + end_of_line + (line[end_of_line] == '\n');
+			if (str_starts(line + strspn(line, " \t"), "#include"))
+				buf_printf(text, "%.*s\n", (int)end_of_line, line);
+		}
 		buf_printf(text, "%.*ssallyport_type_of_%s;\n", (int)(at - signature), signature, at);
 		buf_printf(text, "static decltype(sallyport_type_of_%s) &sallyport_tested = ::%s;\n", name, name);
 		buf_printf(text, "#define %s sallyport_tested\n", name);
@@ -173,7 +154,7 @@ static void compose_cpp(const struct grade_task *task, const char *completion, e
 	if (declared) {
 		head[length - 1] = '\0';
 		buf_add(&text, head, (size_t)(signature - head));
-		put_declared(&text, signature, strlen(signature), test);
+		put_declared(&text, signature, test);
 		buf_printf(&text, "\n%s{\n%s\n", signature, completion);
 	} else {
 		buf_printf(&text, "%s\n%s\n", head, completion);
@@ -205,13 +186,11 @@ static void add_import(struct go_imports *imports, const char *line, size_t leng
 	const char *end = quote ? memchr(quote + 1, '"', length - (size_t)(quote + 1 - line)) : NULL;
 	if (!end || imports->count == GO_IMPORTS || memmem(line, length, "testify/", 8))
 		return;
-	char *text = xstrndup(line, (size_t)(end + 1 - line));
+	auto_free char *text = xstrndup(line, (size_t)(end + 1 - line));
 	for (size_t i = 0; i < imports->count; i++)
-		if (streq(imports->lines[i], text)) {
-			free(text);
+		if (streq(imports->lines[i], text))
 			return;
-		}
-	imports->lines[imports->count++] = text;
+	imports->lines[imports->count++] = steal(&text);
 }
 
 /* Takes imports and the package clause out of a source, whose rest goes to `ret`. */
@@ -267,29 +246,10 @@ static void add_go(struct grade_source *ret, const char *name, const struct go_i
 	add_buf(ret, name, &text);
 }
 
-/* main, with the names of the tests in it. */
-static void add_go_main(struct grade_source *ret, const char *tests)
-{
-	static const char place[] = "/*TESTS*/";
-	const char *text = grade_texts[GRADE_GO].alone.data, *at = strstr(text, place);
-	auto_buf struct buf made = {0};
-
-	buf_init(&made, PROGRAM_BYTES);
-	buf_add(&made, text, (size_t)(at - text));
-	for (const char *test = strstr(tests, "func Test"); test; test = strstr(test + 1, "func Test")) {
-		int length = (int)strcspn(test + 5, "( \t\n");
-
-		buf_printf(&made, "{Name: \"%.*s\", F: %.*s},", length, test + 5, length, test + 5);
-	}
-	buf_puts(&made, at + sizeof(place) - 1);
-	add_buf(ret, "alone.go", &made);
-}
-
 /* What a sample may use without an import of its own: it cannot have one. */
 static const char go_usual[] =
 	"import \"testing\"\nimport \"bytes\"\nimport \"crypto/md5\"\nimport \"errors\"\nimport \"fmt\"\n"
-	"import \"math\"\n"
-	"import \"math/rand\"\nimport \"os\"\nimport \"regexp\"\nimport \"sort\"\nimport \"strconv\"\n"
+	"import \"math\"\nimport \"math/rand\"\nimport \"os\"\nimport \"regexp\"\nimport \"sort\"\nimport \"strconv\"\n"
 	"import \"strings\"\nimport \"syscall\"\nimport \"time\"\nimport \"unicode\"\n";
 
 static void compose_go(const struct grade_task *task, const char *completion, struct grade_source *ret)
@@ -297,26 +257,31 @@ static void compose_go(const struct grade_task *task, const char *completion, st
 	auto_free char *code = xasprintf("%s%s\n", grade_task_prefix(task), completion);
 	auto_free char *tests =
 		xasprintf("%s\n%s\n", grade_task_member(task, "test_setup"), grade_task_member(task, "test"));
+	static const char place[] = "/*TESTS*/"; /* where main has the names of the tests */
+	const char *text = grade_texts[GRADE_GO].alone.data, *at = strstr(text, place);
 	struct go_imports imports = {.count = 0};
-	auto_buf struct buf ignored = {0}, body = {0}, test_body = {0};
+	auto_buf struct buf ignored = {0}, body = {0}, test_body = {0}, made = {0};
 
 	buf_init(&ignored, PROGRAM_BYTES);
 	buf_init(&body, PROGRAM_BYTES);
 	buf_init(&test_body, PROGRAM_BYTES);
+	buf_init(&made, PROGRAM_BYTES);
 	go_strip(go_usual, &imports, &ignored);
 	go_strip(grade_task_member(task, "import"), &imports, &ignored);
 	go_strip(code, &imports, &body);
 	go_strip(tests, &imports, &test_body);
 	add_go(ret, "solution.go", &imports, &body);
 	add_go(ret, "tests.go", &imports, &test_body);
-	add_go_main(ret, test_body.data);
+	buf_add(&made, text, (size_t)(at - text));
+	for (const char *test = strstr(test_body.data, "func Test"); test; test = strstr(test + 1, "func Test")) {
+		int length = (int)strcspn(test + 5, "( \t\n");
+
+		buf_printf(&made, "{Name: \"%.*s\", F: %.*s},", length, test + 5, length, test + 5);
+	}
+	buf_puts(&made, at + sizeof(place) - 1);
+	add_buf(ret, "alone.go", &made);
 	for (size_t i = 0; i < imports.count; i++)
 		free(imports.lines[i]);
-}
-
-bool grade_compose_alike(const struct grade_task *task)
-{
-	return task->tongue != GRADE_CPP;
 }
 
 void grade_compose(const struct grade_task *task, const char *completion, enum grade_headers headers,

@@ -14,7 +14,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "grade_words.h"
 #include "grade_yaml.h"
 #include "lib/base/util.h"
 
@@ -23,14 +22,64 @@ struct reader {
 	size_t cases;
 };
 
-static void node_free(struct grade_node *node)
+#define BLANKS " \t\r\n" /* a text over several lines ends with one */
+
+/* -------- lists of strings, ended by NULL; NULL is an empty list -------------------------------------- */
+
+static void words_free(char **list)
 {
+	for (char **word = list; word && *word; word++)
+		free(*word);
+	free(list);
+}
+
+/* The list is moved. */
+static char **words_add(char **list, const char *text, size_t length)
+{
+	size_t n = 0;
+
+	while (list && list[n])
+		n++;
+	list = xrealloc(list, n + 2, sizeof(*list));
+	list[n] = xstrndup(text, length);
+	list[n + 1] = NULL;
+	return list;
+}
+
+/* Adds the words of a text as a shell splits them: a quoted part keeps its blanks and loses its quotes; a mark without
+ * its partner is a character. */
+static char **words_split(char **list, const char *text)
+{
+	while (*(text += strspn(text, BLANKS))) {
+		auto_free char *word = xcalloc(1, strlen(text) + 1);
+		size_t length = 0;
+		char quote = '\0';
+
+		for (; *text && (quote || !strchr(BLANKS, *text)); text++) {
+			bool opens = !quote && strchr("'\"", *text) && strchr(text + 1, *text);
+
+			if (opens || *text == quote)
+				quote = opens ? *text : '\0';
+			else
+				word[length++] = *text;
+		}
+		list = words_add(list, word, length);
+	}
+	return list;
+}
+
+/* -------- the memory of a tree ------------------------------------------------------------------------ */
+
+void grade_data_free(struct grade_node *node)
+{
+	if (!node)
+		return;
 	for (size_t i = 0; i < node->count; i++)
-		node_free(node->children[i]);
-	grade_words_free(node->settings.grader_flags);
-	grade_words_free(node->settings.require_pass);
-	grade_words_free(node->settings.validator_flags);
-	grade_words_free(node->settings.args);
+		grade_data_free(node->children[i]);
+	words_free(node->settings.grader_flags);
+	words_free(node->settings.require_pass);
+	words_free(node->settings.validator_flags);
+	words_free(node->settings.args);
 	free(node->children);
 	free(node->name);
 	free(node->in);
@@ -39,21 +88,10 @@ static void node_free(struct grade_node *node)
 	free(node);
 }
 
-void grade_data_free(struct grade_node *root)
-{
-	if (root)
-		node_free(root);
-}
-
-static void node_pointer(struct grade_node **node)
-{
-	grade_data_free(*node);
-}
-
 /* -------- settings ------------------------------------------------------------------------------------ */
 
 /* A member's words: a string that is split at blanks, or a sequence. Never NULL. */
-static char **words(char **list, struct json_object *settings, const char *key)
+static char **member_words(char **list, struct json_object *settings, const char *key)
 {
 	struct json_object *sequence = settings ? json_get(settings, key, json_type_array) : NULL;
 	struct json_object *map = settings ? json_get(settings, key, json_type_object) : NULL;
@@ -62,10 +100,10 @@ static char **words(char **list, struct json_object *settings, const char *key)
 	for (size_t i = 0; sequence && i < json_object_array_length(sequence); i++) {
 		const char *item = json_object_get_string(json_object_array_get_idx(sequence, i));
 
-		list = grade_words_add(list, item ? item : "", strlen(item ? item : ""));
+		list = words_add(list, item ? item : "", strlen(item ? item : ""));
 	}
 	if (text)
-		list = grade_words_split(list, text);
+		list = words_split(list, text);
 	return list ? list : xcalloc(1, sizeof(*list));
 }
 
@@ -75,18 +113,13 @@ static const char *either(struct json_object *settings, const char *name, const 
 	return settings && !json_object_object_get_ex(settings, name, NULL) ? other : name;
 }
 
-static int read_range(struct json_object *settings, struct grade_settings *ret, struct err *err)
+static int read_range(const char *text, struct grade_settings *ret, struct err *err)
 {
-	const char *text = grade_yaml_text(settings, "range");
 	char *end;
 
-	ret->least = -INFINITY;
-	ret->most = INFINITY;
-	if (!text)
-		return 0;
-	ret->least = strtod(text, &end);
-	ret->most = strtod(end, &end);
-	return end == text || *end ? err_member(err, "range", "must be two numbers, not \"%s\"", text) : 0;
+	ret->least = text ? strtod(text, &end) : -INFINITY;
+	ret->most = text ? strtod(end, &end) : INFINITY;
+	return text && (end == text || *end) ? err_member(err, "range", "must be two numbers, not \"%s\"", text) : 0;
 }
 
 static void grader_flag(struct grade_settings *settings, const char *flag, bool root)
@@ -111,44 +144,35 @@ static void grader_flag(struct grade_settings *settings, const char *flag, bool 
 		settings->ignore_sample = true;
 }
 
-/* "continue"; problem.yaml had other words for it once. */
-static bool goes_on(const char *reject)
-{
-	return reject && (streq(reject, "continue") || streq(reject, "grade") || streq(reject, "worst_error"));
-}
-
 static int legacy_settings(const struct grade_package *package, struct json_object *from, bool root,
 			   struct grade_settings *ret, struct err *err)
 {
 	const char *reject = grade_yaml_text(from, "on_reject"), *grading = grade_yaml_text(from, "grading");
+	/* "grade" and "worst_error": what problem.yaml called it once. */
+	bool goes_on = reject && (streq(reject, "continue") || streq(reject, "grade") || streq(reject, "worst_error"));
 	int result;
 
 	ret->custom_grader = grading && streq(grading, "custom");
-	ret->grader_flags = words(NULL, from, "grader_flags");
+	ret->grader_flags = member_words(NULL, from, "grader_flags");
 	for (char **flag = ret->grader_flags; *flag; flag++)
 		grader_flag(ret, *flag, root);
 	/* In pass-fail problems the first rejection decides, but for a group that may be accepted in spite of it. */
-	ret->stop = !goes_on(reject) ||
+	ret->stop = !goes_on ||
 		    (!package->scoring && !ret->custom_grader && !ret->accept_if_any && !ret->always_accept);
 	if ((result = grade_yaml_number(from, "accept_score", 1, &ret->accept_score, err)) < 0 ||
 	    (result = grade_yaml_number(from, "reject_score", 0, &ret->reject_score, err)) < 0 ||
-	    (result = read_range(from, ret, err)) < 0)
+	    (result = read_range(grade_yaml_text(from, "range"), ret, err)) < 0)
 		return result;
 	ret->max_score = INFINITY;
-	ret->validator_flags = words(grade_words_split(NULL, package->validator_flags), from,
+	ret->validator_flags = member_words(words_split(NULL, package->validator_flags), from,
 				     either(from, "output_validator_flags", "output_validator_args"));
 	return 0;
 }
 
 static int read_aggregation(const char *text, enum grade_aggregation *ret, struct err *err)
 {
-	if (streq(text, "sum"))
-		*ret = GRADE_SUM;
-	else if (streq(text, "min"))
-		*ret = GRADE_MIN;
-	else if (streq(text, "pass-fail"))
-		*ret = GRADE_PASS_FAIL;
-	else
+	*ret = streq(text, "sum") ? GRADE_SUM : streq(text, "min") ? GRADE_MIN : GRADE_PASS_FAIL;
+	if (*ret == GRADE_PASS_FAIL && !streq(text, "pass-fail"))
 		return err_member(err, "score_aggregation", "must be sum, min or pass-fail");
 	return 0;
 }
@@ -169,22 +193,18 @@ static int later_settings(const struct grade_package *package, struct json_objec
 		ret->max_score = INFINITY;
 	else if ((result = grade_yaml_number(scoring, most_name, ret->max_score, &ret->max_score, err)) < 0)
 		return result;
-	ret->aggregation = secret && package->scoring ? GRADE_SUM : GRADE_PASS_FAIL;
-	if (how && (result = read_aggregation(how, &ret->aggregation, err)) < 0)
+	if (!how)
+		how = secret && package->scoring ? "sum" : "pass-fail";
+	if ((result = read_aggregation(how, &ret->aggregation, err)) < 0)
 		return result;
 	ret->stop = ret->aggregation == GRADE_PASS_FAIL && (*name || !package->scoring);
 	ret->accept_score = 1;
 	ret->least = 0;
 	ret->most = ret->max_score;
-	ret->require_pass = words(NULL, scoring, "require_pass");
-	ret->validator_flags = words(NULL, from, either(from, "output_validator_args", "output_validator_flags"));
+	ret->require_pass = member_words(NULL, scoring, "require_pass");
+	ret->validator_flags =
+		member_words(NULL, from, either(from, "output_validator_args", "output_validator_flags"));
 	return 0;
-}
-
-static bool validates_sources(struct json_object *from)
-{
-	return json_object_object_get_ex(from, "static_validation_score", NULL) ||
-	       json_object_object_get_ex(from, "static_validation", NULL);
 }
 
 static int make_settings(const struct grade_package *package, struct json_object *from, struct grade_node *node,
@@ -194,9 +214,11 @@ static int make_settings(const struct grade_package *package, struct json_object
 			     ? later_settings(package, from, node->name, &node->settings, err)
 			     : legacy_settings(package, from, !node->parent, &node->settings, err);
 
-	if (result == 0 && package->format != GRADE_LEGACY && validates_sources(from))
+	if (result == 0 && package->format != GRADE_LEGACY &&
+	    (json_object_object_get_ex(from, "static_validation_score", NULL) ||
+	     json_object_object_get_ex(from, "static_validation", NULL)))
 		result = err_set(err, ERR_UNAVAILABLE, "static validators are not supported");
-	node->settings.args = words(NULL, from, "args");
+	node->settings.args = member_words(NULL, from, "args");
 	return result < 0 ? err_wrap(err, "data/%s", node->name) : 0;
 }
 
@@ -274,8 +296,10 @@ static int list_folder(const struct grade_package *package, const char *path, ch
 	for (struct dirent *entry; (entry = readdir(dir));) {
 		if (grade_package_ignores(package, entry->d_name))
 			continue;
-		names = grade_words_add(names, entry->d_name, strlen(entry->d_name));
-		if (++count > 4 * GRADE_CASES_MAX)
+		names = xrealloc(names, count + 2, sizeof(*names));
+		names[count++] = xstrdup(entry->d_name);
+		names[count] = NULL;
+		if (count > 4 * GRADE_CASES_MAX)
 			break;
 	}
 	closedir(dir);
@@ -389,7 +413,7 @@ static int read_names(struct reader *reader, struct grade_node *node, struct jso
 		if (*node->name || streq(whole, "sample") || streq(whole, "secret"))
 			result = read_entry(reader, node, settings, whole, depth, err);
 	}
-	grade_words_free(names);
+	words_free(names);
 	return result;
 }
 
@@ -416,41 +440,36 @@ static int read_group(struct reader *reader, struct grade_node *node, struct jso
 
 int grade_data_read(const struct grade_package *package, struct grade_node **ret_root, struct err *err)
 {
-	__attribute__((cleanup(node_pointer))) struct grade_node *root = add_node(NULL, "");
 	struct reader reader = {.package = package};
 
 	if (faccessat(package->dir, "data", F_OK, 0))
 		return err_set(err, ERR_INVALID, "%s has no folder data/, where test cases are", package->path);
+	struct grade_node *root = add_node(NULL, "");
 	int result = read_group(&reader, root, package->grading, 0, err);
-
+	if (result == 0 && reader.cases == 0)
+		result = err_set(err, ERR_INVALID, "%s has no test cases below data/", package->path);
 	if (result < 0)
-		return result;
-	if (reader.cases == 0)
-		return err_set(err, ERR_INVALID, "%s has no test cases below data/", package->path);
-	*ret_root = steal(&root);
-	return 0;
+		grade_data_free(root);
+	else
+		*ret_root = root;
+	return result;
 }
 
-static void collect(struct grade_node *node, struct grade_node **cases)
-{
-	if (node->is_case)
-		cases[node->index] = node;
-	for (size_t i = 0; i < node->count; i++)
-		collect(node->children[i], cases);
-}
-
-static size_t count_cases(const struct grade_node *node)
+/* Counts the cases below a node, and puts them into `cases`, which may be NULL. */
+static size_t collect(struct grade_node *node, struct grade_node **cases)
 {
 	size_t n = node->is_case;
 
+	if (cases && node->is_case)
+		cases[node->index] = node;
 	for (size_t i = 0; i < node->count; i++)
-		n += count_cases(node->children[i]);
+		n += collect(node->children[i], cases);
 	return n;
 }
 
 struct grade_node **grade_data_cases(struct grade_node *root, size_t *ret_count)
 {
-	*ret_count = count_cases(root);
+	*ret_count = collect(root, NULL);
 	struct grade_node **cases = xcalloc(*ret_count, sizeof(*cases));
 
 	collect(root, cases);

@@ -11,12 +11,10 @@
 #include "grade_pool.h"
 
 #include <fcntl.h>
-#include <stdarg.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "lib/base/utf8.h"
 #include "lib/base/util.h"
 #include "lib/store/db/crypto.h"
 
@@ -67,16 +65,11 @@ bool grade_exam_splits(const struct grade_task *task)
 	return grade_texts[task->tongue].examiner.data != NULL;
 }
 
-static double time_limit(const struct grade_exam *exam, const struct grade_task *task)
-{
-	bool compiled = task->tongue == GRADE_CPP || task->tongue == GRADE_GO;
-
-	return exam->time_limit > 0 ? exam->time_limit : compiled ? 10 : 3;
-}
-
 struct jail_limits grade_exam_limits(const struct grade_exam *exam, const struct grade_task *task)
 {
-	int64_t limit_us = (int64_t)(time_limit(exam, task) * 1e6);
+	bool compiled = task->tongue == GRADE_CPP || task->tongue == GRADE_GO;
+	double limit = exam->time_limit > 0 ? exam->time_limit : compiled ? 10 : 3;
+	int64_t limit_us = (int64_t)(limit * 1e6);
 
 	return (struct jail_limits){
 		.wall_us = 2 * limit_us + 1000000,
@@ -90,63 +83,25 @@ struct jail_limits grade_exam_limits(const struct grade_exam *exam, const struct
 	};
 }
 
-void grade_exam_say(struct grade_exam_result *result, enum grade_verdict verdict, const char *format, ...)
+void grade_exam_ended(const struct jail_once *once, struct grade_exam_result *result)
 {
-	auto_buf struct buf shown = {0};
-	va_list args;
-	char *text;
-
-	va_start(args, format);
-	int length = vasprintf(&text, format, args);
-	va_end(args);
-	if (length < 0)
-		abort();
-	buf_init(&shown, GRADE_MESSAGE - 1);
-	utf8_printable(&shown, text, MIN((size_t)length, (size_t)(GRADE_MESSAGE / 4)));
-	free(text);
-	result->verdict = verdict;
-	snprintf(result->text, sizeof(result->text), "%s", shown.data);
-}
-
-static void take_usage(const struct jail_once *once, struct grade_exam_result *result)
-{
+	enum grade_verdict verdict = grade_verdict_of(&once->result);
 	const struct jail_usage *run = &once->result.run;
 
 	result->cpu_us = run->cpu_user_us + run->cpu_system_us;
 	result->wall_us = run->wall_us;
-}
-
-void grade_exam_ended(const struct jail_once *once, struct grade_exam_result *result)
-{
-	enum grade_verdict verdict = grade_verdict_of(&once->result);
-
-	take_usage(once, result);
 	if (verdict == GRADE_TLE) {
-		grade_exam_say(result, verdict, "timed out");
+		GRADE_SAY(result, verdict, "timed out");
 	} else if (verdict == GRADE_AC || once->result.verdict == JAIL_RE) {
-		grade_exam_say(result, GRADE_RTE, "failed: the program ended before the tests did, with status %d",
+		GRADE_SAY(result, GRADE_RTE, "failed: the program ended before the tests did, with status %d",
 			       once->result.exit_code);
 		result->premature = true;
 	} else {
-		grade_exam_say(result, verdict, "failed: %s", once->result.message);
+		GRADE_SAY(result, verdict, "failed: %s", once->result.message);
 	}
 }
 
 /* -------- in one process ------------------------------------------------------------------------------ */
-
-/* What follows the nonce: "passed", "wrong\nTEXT", "error\nTEXT". */
-static void read_proof(const char *text, struct grade_exam_result *result)
-{
-	const char *line = strchr(text, '\n');
-	const char *why = line ? line + 1 : "";
-
-	if (str_starts(text, "passed\n"))
-		grade_exam_say(result, GRADE_AC, "passed");
-	else if (str_starts(text, "wrong\n"))
-		grade_exam_say(result, GRADE_WA, "failed: %s", *why ? why : "an assertion");
-	else
-		grade_exam_say(result, GRADE_RTE, "failed: %s", why);
-}
 
 static void judge_alone(const struct grade_task *task, const struct jail_once *once, const char *nonce,
 			struct grade_exam_result *result)
@@ -166,7 +121,14 @@ static void judge_alone(const struct grade_task *task, const struct jail_once *o
 	if (!proof)
 		return;
 	result->premature = false;
-	read_proof(proof + NONCE, result);
+	/* What follows the nonce: "passed", "wrong\nTEXT", "error\nTEXT". */
+	const char *line = strchr(proof + NONCE, '\n'), *why = line ? line + 1 : "";
+	if (str_starts(proof + NONCE, "passed\n"))
+		GRADE_SAY(result, GRADE_AC, "passed");
+	else if (str_starts(proof + NONCE, "wrong\n"))
+		GRADE_SAY(result, GRADE_WA, "failed: %s", *why ? why : "an assertion");
+	else
+		GRADE_SAY(result, GRADE_RTE, "failed: %s", why);
 }
 
 /* A pipe that holds the nonce, and its end. */
@@ -205,7 +167,7 @@ static void run_alone(const struct grade_exam *exam, const struct grade_task *ta
 
 		if (jail_once(exam->client, &once, &err) == 0 && once.result.verdict != JAIL_XX)
 			return judge_alone(task, &once, nonce, result);
-		grade_exam_say(result, GRADE_JE, "the sandbox failed: %s", err.code ? err.text : once.result.message);
+		GRADE_SAY(result, GRADE_JE, "the sandbox failed: %s", err.code ? err.text : once.result.message);
 	}
 }
 
@@ -224,12 +186,12 @@ void grade_exam_alone(const struct grade_exam *exam, const struct grade_task *ta
 		grade_program_clear(&program);
 		grade_compose(task, completion, headers, &source);
 		grade_program_make(&maker, &source, &program);
-		if (program.verdict != GRADE_CE || grade_compose_alike(task))
+		if (program.verdict != GRADE_CE || task->tongue != GRADE_CPP)
 			break;
 	}
 	if (program.verdict == GRADE_AC)
 		run_alone(exam, task, &program, &result);
 	else
-		grade_exam_say(&result, program.verdict, "%s", program.message);
+		GRADE_SAY(&result, program.verdict, "%s", program.message);
 	*ret = result;
 }

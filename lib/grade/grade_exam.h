@@ -27,7 +27,7 @@ struct grade_exam_result {
 	bool premature;  /* RTE because it ended before the tests did */
 	bool in_process; /* code and tests were one program */
 	bool apart;      /* the suite asked for what cannot cross; the verdict says nothing */
-	char text[GRADE_MESSAGE];
+	char message[GRADE_MESSAGE];
 	int64_t cpu_us, wall_us;
 	struct grade_candidate *leaving; /* NULL, or it has passed and its jail is ending: grade_exam_leave */
 };
@@ -54,8 +54,6 @@ void grade_examiner_free(struct grade_examiner *examiner); /* NULL is fine */
 
 /* Between the files of this module: */
 struct jail_limits grade_exam_limits(const struct grade_exam *exam, const struct grade_task *task);
-void grade_exam_say(struct grade_exam_result *result, enum grade_verdict verdict, const char *format, ...)
-	__attribute__((format(printf, 3, 4)));
 /* What the end of the code under test means where its tests were not through. */
 void grade_exam_ended(const struct jail_once *once, struct grade_exam_result *result);
 /* The programs of jail/guest/exam. */
@@ -70,9 +68,8 @@ struct grade_texts {
 	bool compiles;      /* the examiner begins with the candidate's program, compiled */
 };
 extern const struct grade_texts grade_texts[];
-/* What a program includes: what its task names, or (C++) also what samples use without an include of their own. */
+/* What a program in C++ includes: what its task names, or also what samples use without an include of their own. */
 enum grade_headers { GRADE_OWN_HEADERS, GRADE_USUAL_HEADERS };
 /* Code and tests as one program; an internal failure is its verdict. The caller's (grade_source_clear). */
 void grade_compose(const struct grade_task *task, const char *completion, enum grade_headers headers,
 		   struct grade_source *ret);
-bool grade_compose_alike(const struct grade_task *task); /* whichever headers are asked for? */

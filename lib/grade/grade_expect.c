@@ -7,7 +7,9 @@
  */
 #include "grade_expect.h"
 
+#include <ctype.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
@@ -192,25 +194,6 @@ static void apply_use(enum time_use use, struct grade_expect_part *part)
 	part->upper_bound = use == UPPER || (use == BY_VERDICTS && part->required == TLE);
 }
 
-/* What the rule says of parts of the data. */
-static void add_parts(struct json_object *rule, struct grade_expect *ret)
-{
-	json_object_object_foreach(rule, key, value)
-	{
-		if (!grade_expect_names_part(key) || !value || !json_object_is_type(value, json_type_object) ||
-		    ret->n_parts == GRADE_PARTS_MAX)
-			continue;
-		struct grade_expect_part *part = &ret->parts[ret->n_parts++];
-
-		*part = (struct grade_expect_part){.pattern = key,
-						   .permitted = verdict_set(value, "permitted", ANY),
-						   .required = verdict_set(value, "required", ANY),
-						   .message = grade_yaml_text(value, "message")};
-		apply_use(time_use(value), part);
-		read_score(value, &part->has_score, &part->least, &part->most);
-	}
-}
-
 static void add_rule(const struct grade_expect_part *rule, struct grade_expect *ret)
 {
 	ret->lower_bound = ret->lower_bound || rule->lower_bound;
@@ -253,17 +236,24 @@ static void apply_rule(struct json_object *rule, const struct folder *replaced, 
 	if ((text = grade_yaml_text(rule, "message")) && ret->n_parts < GRADE_PARTS_MAX)
 		ret->parts[ret->n_parts++] = (struct grade_expect_part){
 			.pattern = ALL_DATA, .permitted = ALL, .required = ALL, .message = text};
-	add_parts(rule, ret);
 	if ((text = grade_yaml_text(rule, "language")))
 		ret->hint.language = text;
 	if ((text = grade_yaml_text(rule, "entrypoint")))
 		ret->hint.entry = text;
-}
+	json_object_object_foreach(rule, key, value)
+	{
+		if (!grade_expect_names_part(key) || !json_object_is_type(value, json_type_object) ||
+		    ret->n_parts == GRADE_PARTS_MAX)
+			continue;
+		struct grade_expect_part *part = &ret->parts[ret->n_parts++];
 
-/* Is the pattern the folder itself, "accepted" or "accepted/"? */
-static bool names_folder(const char *pattern, const char *path, size_t length)
-{
-	return strncmp(pattern, path, length) == 0 && (!pattern[length] || streq(pattern + length, "/"));
+		*part = (struct grade_expect_part){.pattern = key,
+						   .permitted = verdict_set(value, "permitted", ANY),
+						   .required = verdict_set(value, "required", ANY),
+						   .message = grade_yaml_text(value, "message")};
+		apply_use(time_use(value), part);
+		read_score(value, &part->has_score, &part->least, &part->most);
+	}
 }
 
 /* Only what lies in a folder has its row. */
@@ -299,7 +289,9 @@ void grade_expect_folder(struct json_object *yaml, const char *path, struct grad
 	for (int pass = 0; pass < 2; pass++) {
 		json_object_object_foreach(yaml, pattern, rule)
 		{
-			bool whole = names_folder(pattern, path, length);
+			/* Is the pattern the folder itself, "accepted" or "accepted/"? */
+			bool whole = strncmp(pattern, path, length) == 0 &&
+				     (!pattern[length] || streq(pattern + length, "/"));
 
 			if (whole == (pass == 0) && rule && json_object_is_type(rule, json_type_object) &&
 			    grade_expect_glob(pattern, path))
@@ -308,99 +300,70 @@ void grade_expect_folder(struct json_object *yaml, const char *path, struct grad
 	}
 }
 
-/* Behind the mark, whichever case its letters are in; NULL: it is not there. */
-static const char *behind(const struct grade_file *file, const char *mark)
-{
-	const char *at = file->data, *end = file->data + file->length;
-	size_t length = strlen(mark);
-
-	while (at < end && (at = memchr(at, '@', (size_t)(end - at)))) {
-		if ((size_t)(end - at) >= length && strncasecmp(at, mark, length) == 0)
-			return at + length;
-		at++;
-	}
-	return NULL;
-}
-
-static const char *comment(const struct grade_source *source, const char *mark, size_t *ret_length)
+/* The rest of the line behind the mark, whichever case its letters are in: the caller's; NULL: it is not there. */
+static char *comment(const struct grade_source *source, const char *mark)
 {
 	for (size_t i = 0; i < source->count; i++) {
-		const struct grade_file *file = &source->files[i];
-		const char *at = behind(file, mark);
+		const char *at = source->files[i].data, *end = at + source->files[i].length;
+		size_t length = strlen(mark);
 
-		if (!at)
-			continue;
-		const char *end = memchr(at, '\n', (size_t)(file->data + file->length - at));
-		*ret_length = (size_t)((end ? end : file->data + file->length) - at);
-		return at;
+		for (; at < end && (at = memchr(at, '@', (size_t)(end - at))); at++) {
+			if ((size_t)(end - at) < length || strncasecmp(at, mark, length) != 0)
+				continue;
+			at += length;
+			const char *newline = memchr(at, '\n', (size_t)(end - at));
+			return xstrndup(at, (size_t)((newline ? newline : end) - at));
+		}
 	}
 	return NULL;
 }
 
-/* One word of @EXPECTED_RESULTS@ in capitals, without "-" and "_"; where the next begins. */
-static const char *next_word(const char *at, const char *end, char *ret, size_t size)
+/* The verdicts of a list of DOMjudge's words; 0: it names none, or leaves the verdict to people. */
+static uint32_t results_set(char *list)
 {
-	size_t n = 0;
+	uint32_t set = 0;
 
-	for (; at < end && *at != ','; at++) {
-		char c = *at >= 'a' && *at <= 'z' ? (char)(*at - 'a' + 'A') : *at;
+	for (char *save = NULL, *word = strtok_r(list, ",", &save); word; word = strtok_r(NULL, ",", &save)) {
+		char plain[32];
+		size_t n = 0;
 
-		if (c >= 'A' && c <= 'Z' && n + 1 < size)
-			ret[n++] = c;
+		for (const char *at = word; *at; at++)
+			if (isalpha((unsigned char)*at) && n + 1 < sizeof(plain))
+				plain[n++] = (char)toupper((unsigned char)*at);
+		plain[n] = '\0';
+		for (size_t i = 0; i < ARRAY_SIZE(results); i++)
+			if (streq(results[i].word, plain))
+				set |= GRADE_BIT(results[i].verdict);
+		if (streq(plain, "CHECKMANUALLY"))
+			return 0;
 	}
-	ret[n] = '\0';
-	return at < end ? at + 1 : end;
-}
-
-/* "@EXPECTED_GRADES@ AC WA TLE": a word that is no verdict ends the list. */
-static void read_grades(const struct grade_source *source, struct grade_expect *expect)
-{
-	size_t length;
-	const char *at = comment(source, "@EXPECTED_GRADES@", &length);
-	auto_free char *text = at ? xstrndup(at, length) : NULL;
-	enum grade_verdict verdict;
-
-	for (char *save = NULL, *word = text ? strtok_r(text, " \t\r:,", &save) : NULL;
-	     word && expect->n_grades < GRADE_PARTS_MAX && grade_verdict_parse(word, &verdict) == 0;
-	     word = strtok_r(NULL, " \t\r:,", &save))
-		expect->grades[expect->n_grades++] = GRADE_BIT(verdict);
+	return set;
 }
 
 void grade_expect_comment(const struct grade_source *source, struct grade_expect *expect)
 {
-	size_t length;
-	const char *at = comment(source, "@EXPECTED_RESULTS@:", &length);
+	auto_free char *list = comment(source, "@EXPECTED_RESULTS@:"), *score = comment(source, "@EXPECTED_SCORE@:");
+	auto_free char *grades = comment(source, "@EXPECTED_GRADES@");
+	enum grade_verdict verdict;
+	char *rest = score;
+	double number = score ? strtod(score, &rest) : 0;
 
-	if (!at) /* DOMjudge reads results there, too */
-		at = comment(source, "@EXPECTED_SCORE@:", &length);
-	const char *end = at ? at + length : NULL;
-	uint32_t set = 0;
-
-	for (char word[32]; at && at < end;) {
-		at = next_word(at, end, word, sizeof(word));
-		for (size_t i = 0; i < ARRAY_SIZE(results); i++)
-			if (streq(results[i].word, word))
-				set |= GRADE_BIT(results[i].verdict);
-		if (streq(word, "CHECKMANUALLY"))
-			set = 0, at = end;
+	if (rest != score) {
+		expect->has_score = true;
+		expect->least = expect->most = number;
 	}
+	/* DOMjudge reads results behind the mark of the score, too. */
+	uint32_t set = list ? results_set(list) : score ? results_set(score) : 0;
 	if (set) {
 		expect->verdicts = set;
 		expect->partial = false;
 		expect->n_rules = 0;
 	}
-	read_grades(source, expect);
-	at = comment(source, "@EXPECTED_SCORE@:", &length);
-	if (at) {
-		auto_free char *text = xstrndup(at, length);
-		char *rest;
-		double number = strtod(text, &rest);
-
-		if (rest != text) {
-			expect->has_score = true;
-			expect->least = expect->most = number;
-		}
-	}
+	/* "@EXPECTED_GRADES@ AC WA TLE": a word that is no verdict ends the list. */
+	for (char *save = NULL, *word = grades ? strtok_r(grades, " \t\r:,", &save) : NULL;
+	     word && expect->n_grades < GRADE_PARTS_MAX && grade_verdict_parse(word, &verdict) == 0;
+	     word = strtok_r(NULL, " \t\r:,", &save))
+		expect->grades[expect->n_grades++] = GRADE_BIT(verdict);
 }
 
 const struct grade_expect_part *grade_expect_lower(const struct grade_expect *expect, const char *case_name)
@@ -443,4 +406,119 @@ bool grade_expect_met(const struct grade_expect *expect, enum grade_verdict verd
 	if (expect->has_score && !isnan(score) && (score < expect->least - 1e-6 || score > expect->most + 1e-6))
 		return false;
 	return !expect->partial || isnan(score) || !isfinite(full) || fabs(score - full) > 1e-9;
+}
+
+/* -------- rules for parts of the test data ------------------------------------------------------------ */
+
+/* `whose`: who says so, and of what: "submissions.yaml" and " in secret/1". */
+static bool verdicts_met(const struct grade_expect_part *part, const struct grade_scope *scope,
+			 const char *const whose[2], char ret_why[GRADE_MESSAGE])
+{
+	bool all = true, any = false, seen = false, said = !part->message;
+
+	for (size_t i = 0; i < scope->n_cases; i++) {
+		if (!grade_expect_glob(part->pattern, scope->cases[i]->name))
+			continue;
+		any = true;
+		/* A case behind the one that ended its group may have run at the same time: it does not count. */
+		if (scope->sheet->states[i] != GRADE_DONE ||
+		    grade_score_turn(scope->sheet, scope->root, scope->cases[i]) == GRADE_NEVER) {
+			all = false;
+			continue;
+		}
+		enum grade_verdict verdict = scope->sheet->outcomes[i].verdict;
+
+		said = said || strstr(scope->sheet->outcomes[i].message, part->message);
+		seen = seen || grade_expect_allows(part->required, verdict);
+		if (!grade_expect_allows(part->permitted, verdict)) {
+			snprintf(ret_why, GRADE_MESSAGE, "%s is %s, which %s does not permit%s", scope->cases[i]->name,
+				 grade_verdict_text(verdict), whose[0], whose[1]);
+			return false;
+		}
+	}
+	if (any && all && !seen) {
+		snprintf(ret_why, GRADE_MESSAGE, "no case%s has a verdict that %s requires", whose[1], whose[0]);
+		return false;
+	}
+	if (any && all && !said) {
+		snprintf(ret_why, GRADE_MESSAGE, "no judge's message%s has \"%.100s\"", whose[1], part->message);
+		return false;
+	}
+	return true;
+}
+
+static size_t slashes(const char *name)
+{
+	size_t count = 0;
+
+	while ((name = strchr(name, '/'))) {
+		count++;
+		name++;
+	}
+	return count;
+}
+
+static bool score_met(const struct grade_expect_part *part, const struct grade_scope *scope,
+		      char ret_why[GRADE_MESSAGE])
+{
+	for (size_t i = 0; part->has_score && i < scope->total->n_groups; i++) {
+		const struct grade_group_result *group = &scope->total->groups[i];
+
+		/* Not for a group within the one that the pattern names. */
+		if (slashes(part->pattern) != slashes(group->group->name) || isnan(group->score) ||
+		    !grade_expect_glob(part->pattern, group->group->name))
+			continue;
+		if (group->score < part->least - 1e-6 || group->score > part->most + 1e-6) {
+			snprintf(ret_why, GRADE_MESSAGE, "%s has %.12g points, submissions.yaml expects %.12g to %.12g",
+				 group->group->name, group->score, part->least, part->most);
+			return false;
+		}
+	}
+	return true;
+}
+
+/* The groups in secret against the list of the source's comment; one that was not judged says nothing. */
+static bool grades_met(const struct grade_expect *expect, const struct grade_scope *scope, char ret_why[GRADE_MESSAGE])
+{
+	const struct grade_node *secret = grade_data_find(scope->root, "secret");
+	size_t number = 0, groups = 0;
+	for (size_t i = 0; secret && i < secret->count; i++)
+		groups += !secret->children[i]->is_case;
+	for (size_t i = 0; secret && groups == expect->n_grades && i < secret->count; i++) {
+		const struct grade_node *group = secret->children[i];
+
+		if (group->is_case)
+			continue;
+		uint32_t wanted = expect->grades[number++];
+		for (size_t k = 0; k < scope->total->n_groups; k++) {
+			enum grade_verdict verdict = scope->total->groups[k].verdict;
+
+			if (scope->total->groups[k].group != group || grade_expect_allows(wanted, verdict))
+				continue;
+			snprintf(ret_why, GRADE_MESSAGE, "%s is %s, which is not what @EXPECTED_GRADES@ says",
+				 group->name, grade_verdict_text(verdict));
+			return false;
+		}
+	}
+	return true;
+}
+
+bool grade_expect_all_met(const struct grade_expect *expect, const struct grade_scope *scope,
+			  char ret_why[GRADE_MESSAGE])
+{
+	static const char *const whole[] = {"its folder or submissions.yaml", ""};
+
+	*ret_why = '\0';
+	for (size_t i = 0; i < expect->n_parts; i++) {
+		auto_free char *where = xasprintf(" in %s", expect->parts[i].pattern);
+		const char *const whose[] = {"submissions.yaml", where};
+
+		if (!verdicts_met(&expect->parts[i], scope, whose, ret_why) ||
+		    !score_met(&expect->parts[i], scope, ret_why))
+			return false;
+	}
+	for (size_t i = 0; expect->by_case && i < expect->n_rules; i++)
+		if (!verdicts_met(&expect->rules[i], scope, whole, ret_why))
+			return false;
+	return grades_met(expect, scope, ret_why);
 }

@@ -9,10 +9,10 @@
  */
 #pragma once
 
-#include "grade.h"
+#include "grade_score.h"
 #include "grade_source.h"
 
-/* What a rule of submissions.yaml says of a part of the test data (grade_scope.h). */
+/* What a rule of submissions.yaml says of a part of the test data (grade_expect_all_met). */
 #define GRADE_PARTS_MAX 32
 struct grade_expect_part {
 	const char *pattern; /* "secret/group1"; the caller's document's */
@@ -56,3 +56,18 @@ bool grade_expect_met(const struct grade_expect *expect, enum grade_verdict verd
 bool grade_expect_names_part(const char *member);
 /* A pattern of submissions.yaml: "*" within a name, {a,b}; it matches a path or a folder above it. */
 bool grade_expect_glob(const char *pattern, const char *path);
+
+/* What a submission did; `cases` by their index. */
+struct grade_scope {
+	struct grade_node *root, *const *cases;
+	size_t n_cases;
+	const struct grade_sheet *sheet;
+	const struct grade_total *total;
+};
+/* Does what was run agree with the rules for parts of the test data? A rule's members "sample", "secret" and what
+ * begins with "sample/" or "secret/" (a pattern as for submissions) hold for the cases and groups that they match; the
+ * rules of folders and submissions hold for all cases, where expectations are compared case by case. Cases that were
+ * not run say nothing: `required` counts only where all of a part was run. The first rule that does not hold goes into
+ * `ret_why`. */
+bool grade_expect_all_met(const struct grade_expect *expect, const struct grade_scope *scope,
+			  char ret_why[GRADE_MESSAGE]);

@@ -12,7 +12,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "grade_scope.h"
 #include "grade_work.h"
 
 #include "lib/base/util.h"
@@ -90,34 +89,19 @@ static bool choose(struct grade_work *work, struct step *ret)
 	return false;
 }
 
-static bool all_done(const struct grade_work *work)
-{
-	for (size_t i = 0; i < work->judge->count; i++)
-		if (work->entries[i].first_round == work->first_round && work->entries[i].stage != STAGE_DONE)
-			return false;
-	return true;
-}
-
 static enum grade_choice choose_step(void *arg, void *ret_step)
 {
 	struct grade_work *work = arg;
 
 	if (choose(work, ret_step))
 		return GRADE_STEP;
-	return all_done(work) ? GRADE_FINISHED : GRADE_WAIT;
+	for (size_t i = 0; i < work->judge->count; i++)
+		if (work->entries[i].first_round == work->first_round && work->entries[i].stage != STAGE_DONE)
+			return GRADE_WAIT;
+	return GRADE_FINISHED;
 }
 
 /* -------- doing it ------------------------------------------------------------------------------------ */
-
-int grade_judge_source(const struct grade_work *work, const struct grade_submission *submission,
-		       struct grade_source *ret, struct err *err)
-{
-	const struct grade_package *package = work->judge->package;
-	bool inside = str_starts(submission->path, package->path);
-
-	return grade_source_read(inside ? package : NULL, work->runners, submission->path, &submission->expect.hint,
-				 ret, err);
-}
 
 static void compile(struct grade_work *work, struct jail_client *client, struct grade_entry *entry)
 {
@@ -135,7 +119,7 @@ static void compile(struct grade_work *work, struct jail_client *client, struct 
 	}
 	if (result < 0) {
 		entry->program.verdict = result == -ERR_NOT_FOUND ? GRADE_SKIP : GRADE_JE;
-		snprintf(entry->program.message, sizeof(entry->program.message), "%.*s", GRADE_MESSAGE - 1, err.text);
+		snprintf(entry->program.message, sizeof(entry->program.message), "%s", err.text);
 		return;
 	}
 	grade_program_make(&maker, &source, &entry->program);
@@ -186,7 +170,7 @@ static void score(struct grade_work *work, struct jail_client *client, struct gr
 		grade_score_total(&work->bench, client, &sheet, work->judge->root, total);
 		expect->by_case = expect->n_rules > 0 && !expect->partial && work->judge->package->scoring &&
 				  work->judge->package->format == GRADE_2025_09 && total->verdict != GRADE_JE;
-		grade_scope_met(expect, &scope, entry->submission->unmet);
+		grade_expect_all_met(expect, &scope, entry->submission->unmet);
 		note_margin(work, entry);
 	} else {
 		*total = (struct grade_total){.verdict = entry->program.verdict, .score = NAN, .full = NAN};
@@ -258,22 +242,6 @@ static void do_step(void *arg, struct jail_client *client, void **own, const voi
 	pthread_mutex_unlock(&work->pool.lock);
 }
 
-/* The package's own programs. */
-static int make_own(struct grade_work *work, struct jail_client *client, struct err *err)
-{
-	int result;
-
-	if ((result = jail_client_runners(client, &work->runners, err)) < 0)
-		return result;
-	const struct grade_maker maker = {client, work->runners, work->judge->package, work->judge->cache, .own = true};
-
-	result = grade_own_make(&maker, work->judge->root, &work->own, err);
-	work->bench.validators = work->own.validators;
-	work->bench.n_validators = work->own.n_validators;
-	work->bench.grader = work->own.has_grader ? &work->own.grader : NULL;
-	return result;
-}
-
 /* -------- the time limit ------------------------------------------------------------------------------ */
 
 /* The slowest case of what counts for the limit; -1: nothing of it was as expected. */
@@ -333,18 +301,6 @@ static int find_time_limit(struct grade_work *work, struct err *err)
 	return 0;
 }
 
-static void entries_clear(struct grade_work *work)
-{
-	for (size_t i = 0; i < work->judge->count; i++) {
-		grade_program_clear(&work->entries[i].program);
-		free(work->entries[i].states);
-		free(work->entries[i].outcomes);
-	}
-	free(work->entries);
-	grade_own_clear(&work->own);
-	json_object_put(work->runners);
-}
-
 int grade_judge_run(struct grade_judge *judge, struct err *err)
 {
 	struct grade_work work = {
@@ -364,8 +320,17 @@ int grade_judge_run(struct grade_judge *judge, struct err *err)
 	for (size_t i = 0; i < judge->count; i++)
 		work.entries[i].submission = &judge->submissions[i];
 	int result = grade_pool_dial(&work.pool, err);
+	struct jail_client *client = work.pool.clients[0];
 	if (result == 0)
-		result = make_own(&work, work.pool.clients[0], err);
+		result = jail_client_runners(client, &work.runners, err);
+	if (result == 0) {
+		const struct grade_maker maker = {client, work.runners, judge->package, judge->cache, .own = true};
+
+		result = grade_own_make(&maker, judge->root, &work.own, err);
+		work.bench.validators = work.own.validators;
+		work.bench.n_validators = work.own.n_validators;
+		work.bench.grader = work.own.has_grader ? &work.own.grader : NULL;
+	}
 	if (result == 0)
 		result = grade_recall_all(&work, err);
 	if (result == 0)
@@ -376,7 +341,14 @@ int grade_judge_run(struct grade_judge *judge, struct err *err)
 		work.bench.time_limit = judge->time_limit;
 		result = grade_pool_run(&work.pool, err);
 	}
-	entries_clear(&work);
+	for (size_t i = 0; i < judge->count; i++) {
+		grade_program_clear(&work.entries[i].program);
+		free(work.entries[i].states);
+		free(work.entries[i].outcomes);
+	}
+	free(work.entries);
+	grade_own_clear(&work.own);
+	json_object_put(work.runners);
 	grade_pool_clear(&work.pool);
 	return result;
 }

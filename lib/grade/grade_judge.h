@@ -60,3 +60,12 @@ bool grade_judge_bounds(const struct grade_package *package, const struct grade_
 bool grade_judge_makes_limit(const struct grade_package *package, const struct grade_submission *submission);
 int grade_judge_run(struct grade_judge *judge, struct err *err);
 void grade_judge_clear(struct grade_judge *judge);
+
+/* -------- warnings (grade_warn.c) --------------------------------------------------------------------- */
+
+#define GRADE_WARNINGS_MAX 20 /* texts for one package; the last one says how many more there are */
+/* After grade_judge_open: calls `say` for everything in a package that its author surely meant otherwise, though it can
+ * be judged: names that 2025-09 leaves out, answers without an input, files that were not fetched, and words and
+ * patterns of submissions.yaml that say nothing. Without a warning a case or an expectation would be lost in silence.
+ * `all`: the list is all of the package's submissions. */
+void grade_warn(const struct grade_judge *judge, bool all, void (*say)(void *arg, const char *text), void *arg);

@@ -3,7 +3,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "grade_judge.h"
+#include "grade_work.h"
 #include "grade_yaml.h"
 #include "lib/base/util.h"
 
@@ -24,21 +24,16 @@ bool grade_judge_makes_limit(const struct grade_package *package, const struct g
 	return any;
 }
 
-static bool listed(const struct grade_judge *judge, const char *name)
-{
-	for (size_t i = 0; i < judge->count; i++)
-		if (streq(judge->submissions[i].name, name))
-			return true;
-	return false;
-}
-
 /* One that is not reported is there for the time limit only. */
 static int add(struct grade_judge *judge, const char *name, const char *path, bool reported, struct err *err)
 {
 	struct grade_submission added = {.name = xstrdup(name), .path = xstrdup(path), .reported = reported};
+	bool listed = false;
 
+	for (size_t i = 0; i < judge->count && !reported; i++)
+		listed = listed || streq(judge->submissions[i].name, name);
 	grade_expect_folder(judge->expectations, name, &added.expect);
-	if (!reported && (!grade_judge_makes_limit(judge->package, &added) || listed(judge, name))) {
+	if (!reported && (listed || !grade_judge_makes_limit(judge->package, &added))) {
 		free(added.name);
 		free(added.path);
 		return 0;
@@ -50,46 +45,26 @@ static int add(struct grade_judge *judge, const char *name, const char *path, bo
 	return 0;
 }
 
-static bool is_folder(const char *path)
+/* Every program in the folder NAME below submissions/; without a name: in all folders there. */
+static int add_folder(struct grade_judge *judge, const char *name, bool reported, struct err *err)
 {
-	struct stat st;
-
-	return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
-}
-
-/* Every program in the folder NAME below submissions/ ("" for a folder anywhere, whose path is the name). */
-static int add_folder(struct grade_judge *judge, const char *name, const char *path, bool reported, struct err *err)
-{
+	auto_free char *path = xasprintf("%s/submissions%s%s", judge->package->path, name ? "/" : "", name ? name : "");
 	struct dirent **entries = NULL;
 	int n = scandir(path, &entries, NULL, alphasort), result = 0;
 
-	if (n < 0)
+	if (n < 0 && name)
 		return err_errno(err, "%s", path);
 	for (int i = 0; i < n; i++) {
-		auto_free char *place = xasprintf("%s/%s", path, entries[i]->d_name);
-		auto_free char *full = xasprintf("%s/%s", name, entries[i]->d_name);
+		const char *entry = entries[i]->d_name;
+		auto_free char *place = xasprintf("%s/%s", path, entry);
+		auto_free char *full = name ? xasprintf("%s/%s", name, entry) : NULL;
+		bool counts = result == 0 && !grade_package_ignores(judge->package, entry);
+		struct stat st;
 
-		if (!grade_package_ignores(judge->package, entries[i]->d_name) && result == 0)
+		if (counts && full)
 			result = add(judge, full, place, reported, err);
-		free(entries[i]);
-	}
-	free(entries);
-	return result;
-}
-
-/* All folders below submissions/. */
-static int add_all(struct grade_judge *judge, bool reported, struct err *err)
-{
-	auto_free char *path = xasprintf("%s/submissions", judge->package->path);
-	struct dirent **entries = NULL;
-	int n = scandir(path, &entries, NULL, alphasort), result = 0;
-
-	for (int i = 0; i < n; i++) {
-		const char *name = entries[i]->d_name;
-		auto_free char *folder = xasprintf("%s/%s", path, name);
-
-		if (!grade_package_ignores(judge->package, name) && result == 0 && is_folder(folder))
-			result = add_folder(judge, name, folder, reported, err);
+		else if (counts && stat(place, &st) == 0 && S_ISDIR(st.st_mode))
+			result = add_folder(judge, entry, reported, err);
 		free(entries[i]);
 	}
 	free(entries);
@@ -107,7 +82,7 @@ static int add_named(struct grade_judge *judge, const char *name, struct err *er
 		auto_free char *trimmed = xstrndup(name, length > 0 && name[length - 1] == '/' ? length - 1 : length);
 
 		if (S_ISDIR(st.st_mode) && !strchr(trimmed, '/'))
-			return add_folder(judge, trimmed, below, true, err);
+			return add_folder(judge, trimmed, true, err);
 		return add(judge, trimmed, below, true, err);
 	}
 	if (stat(name, &st))
@@ -131,7 +106,7 @@ int grade_judge_open(struct grade_judge *judge, const char *const *names, size_t
 	if ((result = grade_data_read(judge->package, &judge->root, err)) < 0)
 		return result;
 	judge->cases = grade_data_cases(judge->root, &judge->n_cases);
-	result = n_names ? 0 : add_all(judge, true, err);
+	result = n_names ? 0 : add_folder(judge, NULL, true, err);
 	for (size_t i = 0; i < n_names && result == 0; i++)
 		result = add_named(judge, names[i], err);
 	if (result < 0)
@@ -142,7 +117,17 @@ int grade_judge_open(struct grade_judge *judge, const char *const *names, size_t
 	if (!judge->time_limit)
 		judge->time_limit = judge->package->time_limit;
 	/* Without a limit those are needed that it comes from, reported or not. */
-	return n_names && !judge->time_limit ? add_all(judge, false, err) : 0;
+	return n_names && !judge->time_limit ? add_folder(judge, NULL, false, err) : 0;
+}
+
+int grade_judge_source(const struct grade_work *work, const struct grade_submission *submission,
+		       struct grade_source *ret, struct err *err)
+{
+	const struct grade_package *package = work->judge->package;
+	bool inside = str_starts(submission->path, package->path);
+
+	return grade_source_read(inside ? package : NULL, work->runners, submission->path, &submission->expect.hint,
+				 ret, err);
 }
 
 void grade_judge_clear(struct grade_judge *judge)

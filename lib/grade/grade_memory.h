@@ -9,8 +9,7 @@
 
 #include <stdbool.h>
 
-#include "grade_judge.h"
-#include "lib/store/db/crypto.h"
+#include "lib/base/json.h"
 
 struct grade_memory {
 	/* True and *ret (the caller's): there is a result. */
@@ -19,15 +18,3 @@ struct grade_memory {
 	void (*keep)(void *arg, const char *name, const char *key, struct json_object *result);
 	void *arg;
 };
-
-/* -------- a package (grade_judge.h) ------------------------------------------------------------------- */
-/* What all results of the package depend on: its files besides submissions, runners, and a limit that was given. */
-int grade_memory_package(const struct grade_judge *judge, struct json_object *runners, char ret[SHA256_HEX_SIZE],
-			 struct err *err);
-/* The program that SOURCE is, in that package. */
-void grade_memory_program(const char package[SHA256_HEX_SIZE], const struct grade_source *source,
-			  char ret[SHA256_HEX_SIZE]);
-/* What came of a submission, and back: false where it is not readable. */
-struct json_object *grade_memory_print(const struct grade_submission *submission);
-bool grade_memory_parse(const struct grade_judge *judge, struct json_object *result,
-			struct grade_submission *submission);

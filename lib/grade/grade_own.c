@@ -1,16 +1,16 @@
 /*
- * grade_own.c - see grade_own.h.
+ * grade_own.c - output validators and graders, see grade_program.h.
  *
  * The format says that each file or folder of output_validators/ is a program, and packages also put the parts of one
  * program there side by side. So an entry counts as a program where a runner has its language, no other source names
  * it, and, in a language that is compiled, there is a main in it. Where that leaves one, or none, everything in the
  * folder is one program.
  */
-#include "grade_own.h"
-
 #include <string.h>
 #include <sys/stat.h>
 
+#include "grade_data.h"
+#include "grade_program.h"
 #include "jail/client/client_runners.h"
 #include "lib/base/util.h"
 
@@ -18,11 +18,6 @@ struct entries {
 	char *names[GRADE_VALIDATORS_MAX]; /* of programs: a file, or a folder without its slash */
 	size_t count;
 };
-
-static bool contains(const struct grade_file *file, const char *text)
-{
-	return memmem(file->data, file->length, text, strlen(text)) != NULL;
-}
 
 /* Is the file this entry, or in that folder? */
 static bool belongs(const struct grade_file *file, const char *entry)
@@ -32,22 +27,6 @@ static bool belongs(const struct grade_file *file, const char *entry)
 	return strncmp(file->name, entry, length) == 0 && (file->name[length] == '\0' || file->name[length] == '/');
 }
 
-/* Does another source name it, as programs name their parts? */
-static bool named_elsewhere(const struct grade_source *whole, const char *entry)
-{
-	const char *dot = strrchr(entry, '.');
-	auto_free char *stem = xstrndup(entry, dot ? (size_t)(dot - entry) : strlen(entry));
-	auto_free char *quoted = xasprintf("\"%s", entry), *import = xasprintf("import %s", stem);
-	auto_free char *from = xasprintf("from %s", stem), *path = xasprintf("./%s", stem);
-	const char *const marks[] = {quoted, import, from, path};
-
-	for (size_t i = 0; i < whole->count; i++)
-		for (size_t k = 0; k < ARRAY_SIZE(marks) && !belongs(&whole->files[i], entry); k++)
-			if (contains(&whole->files[i], marks[k]))
-				return true;
-	return false;
-}
-
 static bool has_main(const struct grade_source *whole, const char *entry, struct json_object *runners)
 {
 	for (size_t i = 0; i < whole->count; i++) {
@@ -55,20 +34,9 @@ static bool has_main(const struct grade_source *whole, const char *entry, struct
 		struct json_object *compiled = json_get(runner, "compiled", json_type_boolean);
 
 		if (belongs(&whole->files[i], entry) && runner &&
-		    (!compiled || !json_object_get_boolean(compiled) || contains(&whole->files[i], "main")))
+		    (!compiled || !json_object_get_boolean(compiled) || grade_file_contains(&whole->files[i], "main")))
 			return true;
 	}
-	return false;
-}
-
-/* A folder that says itself how it is built or run. */
-static bool scripted(const struct grade_source *whole, const char *entry)
-{
-	auto_free char *build = xasprintf("%s/build", entry), *run = xasprintf("%s/run", entry);
-
-	for (size_t i = 0; i < whole->count; i++)
-		if (streq(whole->files[i].name, build) || streq(whole->files[i].name, run))
-			return true;
 	return false;
 }
 
@@ -77,41 +45,23 @@ static int find_entries(const struct grade_source *whole, struct json_object *ru
 {
 	for (size_t i = 0; i < whole->count && !whole->script; i++) {
 		auto_free char *entry = xstrndup(whole->files[i].name, strcspn(whole->files[i].name, "/"));
-		bool seen = false;
+		auto_free char *build = xasprintf("%s/build", entry), *run = xasprintf("%s/run", entry);
+		auto_free char *quoted = xasprintf("\"%s", entry);
+		bool scripted = grade_source_file(whole, build) || grade_source_file(whole, run), other = false;
 
 		for (size_t k = 0; k < ret->count; k++)
-			seen = seen || belongs(&whole->files[i], ret->names[k]);
-		if (seen || named_elsewhere(whole, entry) ||
-		    !(scripted(whole, entry) || has_main(whole, entry, runners)))
+			other = other || belongs(&whole->files[i], ret->names[k]);
+		/* Does another source name it, as programs name their parts? */
+		for (size_t k = 0; k < whole->count && !other; k++)
+			other = !belongs(&whole->files[k], entry) && (grade_file_names(&whole->files[k], entry) ||
+								      grade_file_contains(&whole->files[k], quoted));
+		if (other || !(scripted || has_main(whole, entry, runners)))
 			continue;
 		if (ret->count == GRADE_VALIDATORS_MAX)
 			return err_set(err, ERR_LIMIT, "more than %d output validators", GRADE_VALIDATORS_MAX);
 		ret->names[ret->count++] = steal(&entry);
 	}
 	return 0;
-}
-
-/* What belongs to the other programs goes. */
-static void keep(struct grade_source *source, const struct entries *entries, const char *kept)
-{
-	size_t count = 0;
-
-	for (size_t i = 0; i < source->count; i++) {
-		bool other = false;
-
-		for (size_t k = 0; k < entries->count; k++)
-			other = other ||
-				(!streq(entries->names[k], kept) && belongs(&source->files[i], entries->names[k]));
-		if (other) {
-			free(source->files[i].name);
-			free(source->files[i].data);
-			continue;
-		}
-		if (i == source->entry)
-			source->entry = count;
-		source->files[count++] = source->files[i];
-	}
-	source->count = count;
 }
 
 /* -------- making them --------------------------------------------------------------------------------- */
@@ -151,16 +101,30 @@ static int make_entry(const struct grade_maker *maker, const char *path, const s
 	struct json_object *runner = jail_runner_for_file(maker->runners, name);
 	const struct grade_hint hint = {runner ? json_get_string(runner, "name") : NULL, name};
 	struct stat st;
-	int result;
+	bool folder = stat(place, &st) == 0 && S_ISDIR(st.st_mode);
+	int result = grade_source_read(maker->package, maker->runners, folder ? place : path, folder ? NULL : &hint,
+				       &source, err);
+	size_t count = 0;
 
-	if (stat(place, &st) == 0 && S_ISDIR(st.st_mode))
-		result = grade_source_read(maker->package, maker->runners, place, NULL, &source, err);
-	else
-		result = grade_source_read(maker->package, maker->runners, path, &hint, &source, err);
 	if (result < 0)
 		return result;
-	if (!S_ISDIR(st.st_mode))
-		keep(&source, entries, name);
+	/* What belongs to the other programs goes. */
+	for (size_t i = 0; i < source.count; i++) {
+		bool other = false;
+
+		for (size_t k = 0; k < entries->count && !folder; k++)
+			other = other ||
+				(!streq(entries->names[k], name) && belongs(&source.files[i], entries->names[k]));
+		if (other) {
+			free(source.files[i].name);
+			free(source.files[i].data);
+			continue;
+		}
+		if (i == source.entry)
+			source.entry = count;
+		source.files[count++] = source.files[i];
+	}
+	source.count = count;
 	return make(maker, &source, what, ret, err);
 }
 

@@ -126,20 +126,6 @@ static int seconds(const char *text, const char *file, double *ret, struct err *
 	return 0;
 }
 
-/* timelimit = '2.5' */
-static int domjudge_ini(char *text, double *ret, struct err *err)
-{
-	for (char *save = NULL, *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
-		line += strspn(line, " \t");
-		if (!str_starts(line, "timelimit"))
-			continue;
-		char *value = strchr(line, '=');
-		if (value)
-			return seconds(value + 1 + strspn(value + 1, " \t'\""), GRADE_DOMJUDGE_INI, ret, err);
-	}
-	return 0;
-}
-
 static int other_time_limit(struct grade_package *package, struct err *err)
 {
 	auto_free char *plain = NULL, *ini = NULL;
@@ -148,31 +134,28 @@ static int other_time_limit(struct grade_package *package, struct err *err)
 		return 0;
 	if (read_file_at(package->dir, ".timelimit", SMALL_FILE_MAX, &plain, NULL, NULL) == 0)
 		return seconds(past_mark(plain), ".timelimit", &package->time_limit, err);
-	if (read_file_at(package->dir, GRADE_DOMJUDGE_INI, SMALL_FILE_MAX, &ini, NULL, NULL) == 0)
-		return domjudge_ini(past_mark(ini), &package->time_limit, err);
+	if (read_file_at(package->dir, GRADE_DOMJUDGE_INI, SMALL_FILE_MAX, &ini, NULL, NULL) < 0)
+		return 0;
+	for (char *save = NULL, *line = strtok_r(past_mark(ini), "\n", &save); line;
+	     line = strtok_r(NULL, "\n", &save)) {
+		line += strspn(line, " \t");
+		char *value = str_starts(line, "timelimit") ? strchr(line, '=') : NULL; /* timelimit = '2.5' */
+		if (value)
+			return seconds(value + 1 + strspn(value + 1, " \t'\""), GRADE_DOMJUDGE_INI,
+				       &package->time_limit, err);
+	}
 	return 0;
-}
-
-/* A string, or a sequence of strings; the caller's. */
-static char *flags_of(struct json_object *yaml, const char *key)
-{
-	struct json_object *list = json_get(yaml, key, json_type_array);
-	const char *text = grade_yaml_text(yaml, key);
-	struct buf flags;
-
-	buf_init(&flags, SMALL_FILE_MAX);
-	buf_puts(&flags, text ? text : "");
-	for (size_t i = 0; list && i < json_object_array_length(list); i++)
-		buf_printf(&flags, " %s", json_object_get_string(json_object_array_get_idx(list, i)));
-	return buf_steal(&flags, NULL);
 }
 
 /* What kind of problem it is. */
 static int read_kind(struct json_object *yaml, struct grade_package *package, struct err *err)
 {
-	struct json_object *grading = yaml ? json_get(yaml, "grading", json_type_object) : NULL;
+	struct json_object *grading = json_get(yaml, "grading", json_type_object);
+	struct json_object *list = json_get(yaml, "validator_flags", json_type_array);
 	const char *objective = grade_yaml_text(grading, "objective");
+	const char *flags = grade_yaml_text(yaml, "validator_flags");
 	bool legacy = package->format == GRADE_LEGACY;
+	struct buf text;
 
 	if (says(yaml, "type", "submit-answer"))
 		return err_set(err, ERR_UNAVAILABLE, "problem.yaml: problems of type submit-answer are not supported");
@@ -184,21 +167,15 @@ static int read_kind(struct json_object *yaml, struct grade_package *package, st
 				    (!legacy && !says(yaml, "validation", "default"));
 	package->custom_score = legacy ? says(yaml, "validation", "score") : package->scoring;
 	package->minimize = objective && streq(objective, "min");
-	package->writing = legacy || (yaml && json_object_get_boolean(json_get(yaml, "allow_file_writing",
-									      json_type_boolean)));
+	package->writing = legacy || json_object_get_boolean(json_get(yaml, "allow_file_writing", json_type_boolean));
 	package->grading = json_object_get(grading);
-	package->validator_flags = flags_of(yaml, "validator_flags");
-	package->constants = yaml ? json_object_get(json_get(yaml, "constants", json_type_object)) : NULL;
+	package->constants = json_object_get(json_get(yaml, "constants", json_type_object));
+	buf_init(&text, SMALL_FILE_MAX);
+	buf_puts(&text, flags ? flags : "");
+	for (size_t i = 0; list && i < json_object_array_length(list); i++)
+		buf_printf(&text, " %s", json_object_get_string(json_object_array_get_idx(list, i)));
+	package->validator_flags = buf_steal(&text, NULL);
 	return 0;
-}
-
-/* Does a file of settings have this member, at the left margin as YAML's first level is? */
-static bool file_says(const char *path, const char *member)
-{
-	auto_free char *text = NULL, *inner = xasprintf("\n%s", member);
-
-	return read_file_at(AT_FDCWD, path, GRADE_YAML_MAX, &text, NULL, NULL) >= 0 &&
-	       (str_starts(text, member) || strstr(text, inner));
 }
 
 /* The later drafts of 2023-07 score as 2025-09 does, the earlier ones as legacy: by the file that groups are set by, or
@@ -215,9 +192,15 @@ static bool scores_as_later(const struct grade_package *package)
 		glob_t list;
 
 		if (glob(pattern, 0, NULL, &list) == 0)
-			for (size_t k = 0; k < list.gl_pathc && !found; k++)
+			for (size_t k = 0; k < list.gl_pathc && !found; k++) {
+				auto_json struct json_object *yaml = NULL;
+
+				/* What cannot be read is refused when the data are. */
 				found = str_ends(pattern, "test_group.yaml") ||
-					file_says(list.gl_pathv[k], "scoring:");
+					(grade_package_yaml(package, list.gl_pathv[k], &yaml, NULL) == 0 &&
+					 json_object_is_type(yaml, json_type_object) &&
+					 json_object_object_get_ex(yaml, "scoring", NULL));
+			}
 		globfree(&list);
 	}
 	return found;
@@ -319,9 +302,9 @@ int grade_package_file(const struct grade_package *package, const char *path, in
 /* A constant is a value, or a mapping: its member `value` is {{NAME}}, the others are {{NAME.MEMBER}}. */
 static const char *constant(const struct grade_package *package, const char *name)
 {
-	const char *dot = strchr(name, '.');
-	auto_free char *first = xstrndup(name, dot ? (size_t)(dot - name) : strlen(name));
+	auto_free char *first = xstrndup(name, strcspn(name, "."));
 	struct json_object *members = json_get(package->constants, first, json_type_object);
+	const char *dot = strchr(name, '.');
 
 	return members ? grade_yaml_text(members, dot ? dot + 1 : "value") : grade_yaml_text(package->constants, name);
 }

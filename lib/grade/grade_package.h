@@ -59,3 +59,19 @@ int grade_package_yaml(const struct grade_package *package, const char *path, st
 		       struct err *err);
 /* Replaces {{name}} by the package's constants; NULL: there is nothing to replace. The caller's. */
 char *grade_package_constants(const struct grade_package *package, const char *text, size_t length, size_t *ret_length);
+
+/* -------- a package as a ZIP archive (grade_zip.c) ---------------------------------------------------- */
+/* The archive is not trusted: refused are names and links that lead out of the folder, special files, a name that is
+ * there twice, encrypted files, and more files or bytes than the limits below. Sizes are counted as they are written,
+ * whatever the archive says of itself. */
+#define GRADE_ZIP_ENTRIES 65535 /* the most that an archive without the ZIP64 extension can hold */
+#define GRADE_ZIP_BYTES   (2LL << 30)
+#define GRADE_ZIP_MEMBER  (256LL << 20) /* bytes of one file */
+#define GRADE_ZIP_DEPTH   32 /* folders below each other */
+
+/* Is PATH a file that begins as archives do? */
+bool grade_zip_is(const char *path);
+/* Unpacks PATH below FOLDER, which is empty and only ours. *ret_package is the folder with problem.yaml (the
+ * archive's top, called as the archive without ".zip", or the folder in it): the caller's. The files stay for the
+ * caller to remove, after an error too. */
+int grade_zip_unpack(const char *path, const char *folder, char **ret_package, struct err *err);

@@ -19,7 +19,6 @@
 
 #include "jail/client/client_once.h"
 #include "jail/client/client_runners.h"
-#include "lib/base/utf8.h"
 #include "lib/base/util.h"
 #include "lib/store/db/crypto.h"
 
@@ -61,18 +60,6 @@ static int new_memfd(const char *name)
 	return memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
 }
 
-static int add_bytes(struct grade_program *program, const char *name, uint32_t mode, const void *data, size_t length)
-{
-	int fd = new_memfd("source");
-
-	if (fd < 0 || write_all(fd, data, length)) {
-		close_pointer(&fd);
-		return -1;
-	}
-	add_file(program, name, mode, fd);
-	return 0;
-}
-
 static int copy(int from, int to)
 {
 	for (off_t at = 0;;) {
@@ -106,16 +93,6 @@ void grade_program_clear(struct grade_program *program)
 	free(program->runner);
 	free(program->entry);
 	*program = (struct grade_program){0};
-}
-
-static void end_with(struct grade_program *program, enum grade_verdict verdict, const char *text, size_t length)
-{
-	auto_buf struct buf shown = {0};
-
-	buf_init(&shown, GRADE_MESSAGE - 1);
-	utf8_printable(&shown, text, MIN(length, (size_t)(GRADE_MESSAGE / 4)));
-	program->verdict = verdict;
-	snprintf(program->message, sizeof(program->message), "%s", shown.data);
 }
 
 /* -------- the cache ----------------------------------------------------------------------------------- */
@@ -166,24 +143,16 @@ static bool from_cache(struct grade_program *program, const char *path)
 	return true;
 }
 
-static void make_folders(const char *path)
-{
-	auto_free char *part = xstrdup(path);
-
-	for (char *slash = strchr(part + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
-		*slash = '\0';
-		mkdir(part, 0700);
-		*slash = '/';
-	}
-	mkdir(part, 0700);
-}
-
 /* What cannot be kept is compiled again next time. */
-static void keep(const struct grade_maker *maker, const struct grade_program *program, const char *path)
+static void keep(const struct grade_program *program, const char *path)
 {
 	auto_free char *half = xasprintf("%s.%d.%p", path, (int)getpid(), (const void *)program);
 
-	make_folders(maker->cache);
+	for (char *slash = strchr(half + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+		*slash = '\0';
+		mkdir(half, 0700);
+		*slash = '/';
+	}
 	auto_close int fd = open(half, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd >= 0 && (copy(program->files[0].fd, fd) || rename(half, path)))
 		unlink(half);
@@ -230,23 +199,15 @@ static struct jail_limits compile_limits(const struct grade_package *package)
 /* Sources in the jail, for the time of the build. */
 static int source_files(const struct grade_source *source, struct grade_program *ret)
 {
-	for (size_t i = 0; i < source->count; i++)
-		if (add_bytes(ret, source->files[i].name, source->files[i].mode | 0444, source->files[i].data,
-			      source->files[i].length))
+	for (size_t i = 0; i < source->count; i++) {
+		const struct grade_file *file = &source->files[i];
+		auto_close int fd = new_memfd("source");
+
+		if (fd < 0 || write_all(fd, file->data, file->length))
 			return -1;
+		add_file(ret, file->name, file->mode | 0444, steal_fd(&fd));
+	}
 	return 0;
-}
-
-static void compiler_says(const struct jail_once *once, struct grade_program *program)
-{
-	auto_free char *text = NULL;
-	size_t length = 0;
-
-	if (once->result.verdict == JAIL_RE && jail_once_output(once, 2, COMPILE_OUTPUT, &text, &length, NULL) == 0 &&
-	    length)
-		end_with(program, GRADE_CE, text, length);
-	else
-		end_with(program, GRADE_CE, once->result.message, strlen(once->result.message));
 }
 
 /* Runs `runner` over the sources; its files come out as building says. True: it ran to its end and refused them. */
@@ -262,7 +223,7 @@ static bool run_build(const struct grade_maker *maker, const struct grade_source
 		struct err err = ERR_INIT;
 
 		if (source_files(source, &sources)) {
-			end_with(program, GRADE_JE, "no memory for the sources", 25);
+			GRADE_SAY(program, GRADE_JE, "no memory for the sources");
 			return false;
 		}
 		auto_once struct jail_once once = {
@@ -281,17 +242,22 @@ static bool run_build(const struct grade_maker *maker, const struct grade_source
 		clear_files(program);
 		program->verdict = GRADE_AC;
 		if (jail_once(maker->client, &once, &err) < 0 || once.result.verdict == JAIL_XX) {
-			const char *why = err.code ? err.text : once.result.message;
-
-			end_with(program, GRADE_JE, why, strlen(why));
+			GRADE_SAY(program, GRADE_JE, "%s", err.code ? err.text : once.result.message);
 			continue;
 		}
-		if (once.result.verdict != JAIL_OK)
-			compiler_says(&once, program);
-		else if (building->failed)
-			end_with(program, GRADE_JE, "the executable could not be copied", 34);
-		else if (!program->count && !building->all)
-			end_with(program, GRADE_CE, "the compiler made no program", 28);
+		auto_free char *text = NULL;
+		size_t length = 0;
+
+		if (once.result.verdict != JAIL_OK) {
+			GRADE_SAY(program, GRADE_CE, "%s", once.result.message);
+			if (once.result.verdict == JAIL_RE &&
+			    jail_once_output(&once, 2, COMPILE_OUTPUT, &text, &length, NULL) == 0 && length)
+				grade_message(program->message, text, length); /* the compiler's own words */
+		} else if (building->failed) {
+			GRADE_SAY(program, GRADE_JE, "the executable could not be copied");
+		} else if (!program->count && !building->all) {
+			GRADE_SAY(program, GRADE_CE, "the compiler made no program");
+		}
 		return once.result.verdict == JAIL_RE;
 	}
 	return false;
@@ -349,7 +315,7 @@ static void compile(const struct grade_maker *maker, const struct grade_source *
 	while (n > 0)
 		free(args[--n]);
 	if (program->verdict == GRADE_AC && path)
-		keep(maker, program, path);
+		keep(program, path);
 }
 
 /* Judges compile Python before they run it: a source that is none is a compile error, not one of each case. Whatever
@@ -379,7 +345,8 @@ static void check_python(const struct grade_maker *maker, const struct grade_sou
 	if (fd < 0 || jail_once(maker->client, &once, NULL) < 0 || once.result.verdict != JAIL_RE ||
 	    once.result.exit_code != 3 || jail_once_output(&once, 2, COMPILE_OUTPUT, &text, &length, NULL) < 0)
 		return;
-	end_with(program, GRADE_CE, text, length);
+	program->verdict = GRADE_CE;
+	grade_message(program->message, text, length);
 }
 
 /* A folder with `build` and `run`: after `build`, `run` is the program. */
@@ -387,26 +354,22 @@ static void run_scripts(const struct grade_maker *maker, const struct grade_sour
 			struct grade_program *program)
 {
 	auto_program struct grade_program made = {0};
-	bool has_build = false;
 
-	for (size_t i = 0; i < source->count; i++)
-		has_build = has_build || streq(source->files[i].name, "build");
 	program->runner = xstrdup("executable");
 	program->entry = xstrdup(source->script);
-	if (has_build) {
+	if (grade_source_file(source, "build")) {
 		run_build(maker, source, "bash", "build", NULL, &(struct building){.program = &made, .all = true});
 		if (made.verdict != GRADE_AC)
-			return end_with(program, made.verdict, made.message, strlen(made.message));
+			return GRADE_SAY(program, made.verdict, "%s", made.message);
 	}
 	if (source_files(source, program))
-		return end_with(program, GRADE_JE, "no memory for the sources", 25);
+		return GRADE_SAY(program, GRADE_JE, "no memory for the sources");
 	for (size_t i = 0; i < made.count; i++)
 		add_file(program, made.files[i].name, made.files[i].mode, fcntl(made.files[i].fd, F_DUPFD_CLOEXEC, 3));
 	for (size_t i = 0; i < program->count; i++)
 		if (streq(program->files[i].name, program->entry))
 			return;
-	auto_free char *why = xasprintf("its build made no file called %s (a link is not kept)", program->entry);
-	end_with(program, GRADE_CE, why, strlen(why));
+	GRADE_SAY(program, GRADE_CE, "its build made no file called %s (a link is not kept)", program->entry);
 }
 
 static void mark_entry_executable(struct grade_program *program)
@@ -436,11 +399,10 @@ static bool defines_42(const struct grade_file *file, const char *name)
 static bool is_testlib(const struct grade_source *source)
 {
 	for (size_t i = 0; i < source->count; i++)
-		if (streq(source->files[i].name, "run") || defines_42(&source->files[i], "OK_EXIT_CODE") ||
-		    defines_42(&source->files[i], "_ok"))
+		if (defines_42(&source->files[i], "OK_EXIT_CODE") || defines_42(&source->files[i], "_ok"))
 			return false;
-	return grade_source_contains(source, "registerTestlibCmd") ||
-	       grade_source_contains(source, "registerInteraction");
+	return !grade_source_file(source, "run") && (grade_source_contains(source, "registerTestlibCmd") ||
+						      grade_source_contains(source, "registerInteraction"));
 }
 
 void grade_program_make(const struct grade_maker *maker, const struct grade_source *source, struct grade_program *ret)
@@ -453,22 +415,18 @@ void grade_program_make(const struct grade_maker *maker, const struct grade_sour
 	if (source->script && maker->own) {
 		run_scripts(maker, source, &program);
 	} else if (!language) {
-		auto_free char *why = xasprintf("no runner has the language of %s files",
-						source->extension ? source->extension : "these");
-
-		end_with(&program, GRADE_SKIP, why, strlen(why));
+		GRADE_SAY(&program, GRADE_SKIP, "no runner has the language of %s files",
+			  source->extension ? source->extension : "these");
 	} else if (!json_object_get_boolean(json_get(language, "available", json_type_boolean))) {
-		auto_free char *why = xasprintf("the runner %s is not installed: %s", source->runner,
-						json_get_string(language, "install"));
-
-		end_with(&program, GRADE_SKIP, why, strlen(why));
+		GRADE_SAY(&program, GRADE_SKIP, "the runner %s is not installed: %s", source->runner,
+			  json_get_string(language, "install"));
 	} else if (builder) {
 		compile(maker, source, language, builder, &program);
 	} else {
 		program.runner = xstrdup(source->runner);
 		program.entry = xstrdup(source->files[source->entry].name);
 		if (source_files(source, &program))
-			end_with(&program, GRADE_JE, "no memory for the sources", 25);
+			GRADE_SAY(&program, GRADE_JE, "no memory for the sources");
 		else if (!maker->own && streq(source->runner, "python"))
 			check_python(maker, source, language, &program);
 	}

@@ -13,8 +13,6 @@
 #include "grade.h"
 #include "grade_source.h"
 
-#define GRADE_MESSAGE 512 /* one or a few lines for a person */
-
 struct grade_program {
 	enum grade_verdict verdict; /* GRADE_AC: ready; GRADE_CE, GRADE_JE, GRADE_SKIP: `message` says why */
 	char message[GRADE_MESSAGE];
@@ -38,6 +36,25 @@ struct grade_maker {
 void grade_program_make(const struct grade_maker *maker, const struct grade_source *source, struct grade_program *ret);
 void grade_program_clear(struct grade_program *program);
 #define auto_program __attribute__((cleanup(grade_program_clear)))
+
+/* -------- the programs of a package itself (grade_own.c) ---------------------------------------------- */
+
+/* output_validator/ (2025-09) and graders/ hold one program. output_validators/ (legacy) may hold several, each a file
+ * or a folder, and an output has to please all of them. A file there that is no program of its own (a header, a
+ * module that another file imports, a source without main) belongs to each of them. */
+#define GRADE_VALIDATORS_MAX 16
+struct grade_own {
+	struct grade_program validators[GRADE_VALIDATORS_MAX];
+	size_t n_validators; /* 0: the default validator */
+	struct grade_program grader;
+	bool has_grader;
+};
+/* `root`: the data, a group of which wants the grader or not. An error says which program cannot be used; *ret is to be
+ * cleared also then. */
+struct grade_node;
+int grade_own_make(const struct grade_maker *maker, const struct grade_node *root, struct grade_own *ret,
+		   struct err *err);
+void grade_own_clear(struct grade_own *own);
 
 /* The environment of a package's programs: Python reads and writes integers of any length, as it did before 3.11. */
 extern const char *const grade_program_env[];

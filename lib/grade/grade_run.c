@@ -10,6 +10,7 @@
 
 #include "jail/client/client_runners.h"
 #include "lib/base/util.h"
+#include "lib/store/db/crypto.h"
 
 #define AHEAD_JOBS_MAX 12 /* with more, four jails a thread may be more than a service has (jailer.jails) */
 
@@ -73,7 +74,7 @@ static void examine(struct work *work, const struct grade_exam *exam, const stru
 
 	if (!sample->text) {
 		*ret = (struct grade_exam_result){0};
-		return grade_exam_say(ret, GRADE_RTE, "failed: the completion holds a NUL");
+		return GRADE_SAY(ret, GRADE_RTE, "failed: the completion holds a NUL");
 	}
 	if (!grade_exam_splits(sample->task))
 		return grade_exam_alone(exam, sample->task, sample->text, ret);
@@ -102,55 +103,6 @@ static char *name_of(const struct grade_sample *sample)
 	return xasprintf("%s #%zu", sample->task->id, sample->number);
 }
 
-static struct json_object *print_result(const struct grade_exam_result *result)
-{
-	struct json_object *object = json_object_new_object();
-
-	json_add_string(object, "verdict", grade_verdict_text(result->verdict));
-	json_add_bool(object, "premature", result->premature);
-	json_add_bool(object, "in_process", result->in_process);
-	json_add_string(object, "text", result->text);
-	json_add_int(object, "cpu", result->cpu_us);
-	json_add_int(object, "wall", result->wall_us);
-	return object;
-}
-
-static bool parse_result(struct json_object *object, struct grade_exam_result *ret)
-{
-	const char *verdict = json_get_string(object, "verdict"), *text = json_get_string(object, "text");
-	struct grade_exam_result result = {
-		.premature = json_object_get_boolean(json_get(object, "premature", json_type_boolean)),
-		.in_process = json_object_get_boolean(json_get(object, "in_process", json_type_boolean)),
-		.cpu_us = json_object_get_int64(json_get(object, "cpu", json_type_int)),
-		.wall_us = json_object_get_int64(json_get(object, "wall", json_type_int)),
-	};
-
-	if (!verdict || !text || grade_verdict_parse(verdict, &result.verdict))
-		return false;
-	snprintf(result.text, sizeof(result.text), "%s", text);
-	*ret = result;
-	return true;
-}
-
-static void recall(struct work *work, size_t index, const char *common)
-{
-	const struct grade_sample *sample = &work->run->tasks->samples[index];
-	const struct grade_memory *memory = work->run->memory;
-	struct slot *slot = &work->slots[index];
-	auto_free char *name = name_of(sample);
-	auto_json struct json_object *result = NULL;
-	auto_buf struct buf about = {0};
-
-	buf_init(&about, SIZE_MAX / 2);
-	buf_printf(&about, "%s %d %s ", common, (int)sample->task->tongue, sample->text ? sample->text : "");
-	json_print(&about, sample->task->line);
-	sha256_hex(about.data, about.length, slot->key);
-	if (memory->recall(memory->arg, name, slot->key, &result) && parse_result(result, &slot->result)) {
-		slot->done = true;
-		work->finished++;
-	}
-}
-
 static void recall_all(struct work *work)
 {
 	const struct grade_run *run = work->run;
@@ -161,21 +113,50 @@ static void recall_all(struct work *work)
 	buf_printf(&about, "%.17g ", run->time_limit);
 	jail_runners_versions(work->runners, &about);
 	sha256_hex(about.data, about.length, common);
-	for (size_t i = 0; i < run->tasks->n_samples; i++)
-		recall(work, i, common);
+	for (size_t i = 0; i < run->tasks->n_samples; i++) {
+		const struct grade_sample *sample = &run->tasks->samples[i];
+		struct slot *slot = &work->slots[i];
+		auto_free char *name = name_of(sample);
+		auto_json struct json_object *found = NULL;
+
+		buf_reset(&about);
+		buf_printf(&about, "%s %d %s ", common, (int)sample->task->tongue, sample->text ? sample->text : "");
+		json_print(&about, sample->task->line);
+		sha256_hex(about.data, about.length, slot->key);
+		if (!run->memory->recall(run->memory->arg, name, slot->key, &found))
+			continue;
+		const char *verdict = json_get_string(found, "verdict"), *text = json_get_string(found, "text");
+		struct grade_exam_result result = {
+			.premature = json_object_get_boolean(json_get(found, "premature", json_type_boolean)),
+			.in_process = json_object_get_boolean(json_get(found, "in_process", json_type_boolean)),
+			.cpu_us = json_object_get_int64(json_get(found, "cpu", json_type_int)),
+			.wall_us = json_object_get_int64(json_get(found, "wall", json_type_int)),
+		};
+		if (!verdict || !text || grade_verdict_parse(verdict, &result.verdict))
+			continue;
+		snprintf(result.message, sizeof(result.message), "%s", text);
+		slot->result = result;
+		slot->done = true;
+		work->finished++;
+	}
 }
 
 static void keep(const struct work *work, size_t index)
 {
 	const struct grade_memory *memory = work->run->memory;
-	const struct slot *slot = &work->slots[index];
+	const struct grade_exam_result *result = &work->slots[index].result;
 	auto_free char *name = name_of(&work->run->tasks->samples[index]);
-	auto_json struct json_object *result = NULL;
+	auto_json struct json_object *object = json_object_new_object();
 
-	if (!memory || slot->result.verdict == GRADE_JE)
+	if (!memory || result->verdict == GRADE_JE)
 		return;
-	result = print_result(&slot->result);
-	memory->keep(memory->arg, name, slot->key, result);
+	json_add_string(object, "verdict", grade_verdict_text(result->verdict));
+	json_add_bool(object, "premature", result->premature);
+	json_add_bool(object, "in_process", result->in_process);
+	json_add_string(object, "text", result->message);
+	json_add_int(object, "cpu", result->cpu_us);
+	json_add_int(object, "wall", result->wall_us);
+	memory->keep(memory->arg, name, work->slots[index].key, object);
 }
 
 /* -------- the work ------------------------------------------------------------------------------------ */
@@ -237,7 +218,7 @@ static void finish_last(struct hand *hand)
 		if (try < GRADE_TRIES)
 			examine(hand->work, &exam, &hand->work->run->tasks->samples[hand->last_index], &result);
 		else
-			grade_exam_say(&result, GRADE_JE, "the sandbox failed: %s", err.text);
+			GRADE_SAY(&result, GRADE_JE, "the sandbox failed: %s", err.text);
 	}
 	hand->last.leaving = NULL;
 	put(hand->work, hand->last_index, &result);

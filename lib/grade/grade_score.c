@@ -176,14 +176,6 @@ static void default_grader(const struct grade_settings *settings, const struct w
 	ret->score = score;
 }
 
-/* What a grader knows: AC, WA, RTE and TLE. */
-static enum grade_verdict plain_verdict(enum grade_verdict verdict)
-{
-	return verdict == GRADE_PE ? GRADE_WA
-	       : verdict == GRADE_MLE || verdict == GRADE_OLE ? GRADE_RTE
-							       : verdict;
-}
-
 static void custom_grader(struct scorer *scorer, const struct grade_node *group, const struct worth *list, size_t count,
 			  struct worth *ret)
 {
@@ -193,8 +185,15 @@ static void custom_grader(struct scorer *scorer, const struct grade_node *group,
 	if (!scorer->bench->grader)
 		return fault(scorer, group, ret, "grading is custom, and there is no grader");
 	buf_init(&lines, 64 * count + 64);
-	for (size_t i = 0; i < count; i++)
-		buf_printf(&lines, "%s %.15g\n", grade_verdict_text(plain_verdict(list[i].verdict)), list[i].score);
+	for (size_t i = 0; i < count; i++) {
+		enum grade_verdict verdict = list[i].verdict;
+
+		/* A grader knows AC, WA, RTE and TLE. */
+		verdict = verdict == GRADE_PE ? GRADE_WA
+			  : verdict == GRADE_MLE || verdict == GRADE_OLE ? GRADE_RTE
+									 : verdict;
+		buf_printf(&lines, "%s %.15g\n", grade_verdict_text(verdict), list[i].score);
+	}
 	struct grade_outcome outcome;
 	if (grade_check_grader(scorer->bench, scorer->client, lines.data, group->settings.grader_flags, &outcome,
 			       &err) < 0)
@@ -259,23 +258,19 @@ static void case_score(struct scorer *scorer, const struct grade_node *node, dou
 		fault(scorer, node, worth, "the validator's score is out of range");
 }
 
-static double case_maximum(const struct grade_node *group)
-{
-	if (group->settings.aggregation == GRADE_SUM && group->count > 0)
-		return group->settings.max_score / (double)group->count;
-	return group->settings.max_score;
-}
-
 /* A child of a group, with its score in it; not judged where a required group did not pass. */
 static struct worth later_child(struct scorer *scorer, const struct grade_node *group, const struct grade_node *child)
 {
-	bool pass_fail = group->settings.aggregation == GRADE_PASS_FAIL;
+	const struct grade_settings *settings = &group->settings;
 	struct worth one = node_worth(scorer, child);
+	double most = settings->max_score;
 
+	if (settings->aggregation == GRADE_SUM)
+		most /= (double)group->count;
 	if (!one.judged)
 		one.score = 0;
-	else if (child->is_case && !pass_fail)
-		case_score(scorer, child, case_maximum(group), &one);
+	else if (child->is_case && settings->aggregation != GRADE_PASS_FAIL)
+		case_score(scorer, child, most, &one);
 	else if (child->is_case && !isnan(one.score))
 		fault(scorer, child, &one, "the validator gave a score in a pass-fail group");
 	return one;
@@ -283,15 +278,7 @@ static struct worth later_child(struct scorer *scorer, const struct grade_node *
 
 static double add_score(enum grade_aggregation aggregation, bool first, double sum, double score)
 {
-	if (first)
-		return score;
-	return aggregation == GRADE_MIN ? MIN(sum, score) : sum + score;
-}
-
-/* The first rejection counts, but a fault of the judge's always. */
-static enum grade_verdict first_or_fault(enum grade_verdict first, enum grade_verdict other)
-{
-	return first == GRADE_AC || other == GRADE_JE ? other : first;
+	return aggregation == GRADE_MIN && !first ? MIN(sum, score) : sum + score;
 }
 
 static struct worth later_group(struct scorer *scorer, const struct grade_node *group)
@@ -306,8 +293,9 @@ static struct worth later_group(struct scorer *scorer, const struct grade_node *
 
 		missing = missing || !one.judged;
 		worth.judged = worth.judged || one.judged;
-		if (rejected)
-			worth.verdict = first_or_fault(worth.verdict, one.verdict);
+		/* The first rejection counts, but a fault of the judge's always. */
+		if (worth.verdict == GRADE_AC || one.verdict == GRADE_JE)
+			worth.verdict = one.verdict;
 		if (!pass_fail)
 			worth.score = add_score(settings->aggregation, i == 0, worth.score, one.score);
 		if (rejected && settings->stop)

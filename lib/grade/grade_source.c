@@ -21,7 +21,7 @@
 
 /* -------- files --------------------------------------------------------------------------------------- */
 
-static struct grade_file *file_named(struct grade_source *source, const char *name)
+struct grade_file *grade_source_file(const struct grade_source *source, const char *name)
 {
 	for (size_t i = 0; i < source->count; i++)
 		if (streq(source->files[i].name, name))
@@ -49,7 +49,7 @@ static int add_file(const struct grade_package *package, struct grade_source *so
 		return err_set(err, ERR_INVALID, "%s is not a regular file", path);
 	if ((result = read_fd(fd, GRADE_SOURCE_BYTES - all, &data, &length, err)) < 0)
 		return err_wrap(err, "%s", path);
-	struct grade_file *file = file_named(source, name);
+	struct grade_file *file = grade_source_file(source, name);
 	if (!file) {
 		if (source->count == GRADE_SOURCE_FILES)
 			return err_set(err, ERR_LIMIT, "%s: more than %d files", source->name, GRADE_SOURCE_FILES);
@@ -112,7 +112,7 @@ bool grade_source_in_name(char c)
 	return isalnum((unsigned char)c) || c == '_';
 }
 
-static bool contains(const struct grade_file *file, const char *text)
+bool grade_file_contains(const struct grade_file *file, const char *text)
 {
 	return memmem(file->data, file->length, text, strlen(text)) != NULL;
 }
@@ -142,7 +142,8 @@ static bool python2_line(const struct grade_file *file, const char *line, bool s
 			continue;
 		auto_free char *given = xasprintf("%s =", names[i]), *defined = xasprintf("def %s", names[i]);
 
-		if (!contains(file, given) && !contains(file, defined) && !contains(file, "NameError"))
+		if (!grade_file_contains(file, given) && !grade_file_contains(file, defined) &&
+		    !grade_file_contains(file, "NameError"))
 			return true;
 	}
 	return false;
@@ -175,7 +176,7 @@ static bool spidermonkey(const struct grade_file *file)
 	bool reads = false;
 
 	for (size_t i = 0; i < ARRAY_SIZE(others); i++)
-		if (contains(file, others[i]))
+		if (grade_file_contains(file, others[i]))
 			return false;
 	for (char *save = NULL, *line = strtok_r(text, "\r\n", &save); line && !reads;
 	     line = strtok_r(NULL, "\r\n", &save))
@@ -211,18 +212,6 @@ bool grade_source_is_language(const char *text)
 	return *text && !text[strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789")];
 }
 
-/* The codes of the format's table of languages that are not a runner's name or alias. */
-static const char *language_runner(const char *code)
-{
-	static const char *const codes[][2] = {
-		{"python3", "python"}, {"python3numpy", "python"}, {"cppgmp", "cpp"}, {"cgmp", "c"}};
-
-	for (size_t i = 0; i < ARRAY_SIZE(codes); i++)
-		if (streq(codes[i][0], code))
-			return codes[i][1];
-	return code;
-}
-
 static bool entry_named(const char *name, const char *stem)
 {
 	size_t length = strlen(stem);
@@ -230,28 +219,15 @@ static bool entry_named(const char *name, const char *stem)
 	return strncmp(name, stem, length) == 0 && (name[length] == '.' || name[length] == '\0');
 }
 
-/* Does a source name another one as programs name their parts? */
-static bool names_part(const struct grade_source *source, size_t by, size_t index)
+bool grade_file_names(const struct grade_file *file, const char *other)
 {
-	const char *name = source->files[index].name, *slash = strrchr(name, '/');
-	const char *base = slash ? slash + 1 : name, *dot = strrchr(base, '.');
+	const char *slash = strrchr(other, '/');
+	const char *base = slash ? slash + 1 : other, *dot = strrchr(base, '.');
 	auto_free char *stem = xstrndup(base, dot ? (size_t)(dot - base) : strlen(base));
 	auto_free char *import = xasprintf("import %s", stem), *from = xasprintf("from %s", stem);
 	auto_free char *path = xasprintf("./%s", stem);
-	const char *const marks[] = {import, from, path};
 
-	for (size_t k = 0; k < ARRAY_SIZE(marks) && by != index; k++)
-		if (contains(&source->files[by], marks[k]))
-			return true;
-	return false;
-}
-
-static bool is_part(const struct grade_source *source, size_t index)
-{
-	for (size_t i = 0; i < source->count; i++)
-		if (names_part(source, i, index))
-			return true;
-	return false;
+	return grade_file_contains(file, import) || grade_file_contains(file, from) || grade_file_contains(file, path);
 }
 
 /* The first source that is no part of another one, nor the mark of a package in Python, else the first. */
@@ -260,14 +236,18 @@ static void first_source(struct json_object *runner, struct grade_source *source
 	bool found = false;
 
 	for (size_t i = 0; runner && i < source->count; i++) {
-		bool whole = grade_source_is_code(runner, source->files[i].name) && !is_part(source, i) &&
-			     !streq(source->files[i].name, "__init__.py");
+		const char *name = source->files[i].name;
+		bool part = streq(name, "__init__.py");
 
-		if (whole || (!found && grade_source_is_code(runner, source->files[i].name)))
+		if (!grade_source_is_code(runner, name))
+			continue;
+		for (size_t k = 0; k < source->count && !part; k++)
+			part = k != i && grade_file_names(&source->files[k], name);
+		if (!part || !found)
 			source->entry = i;
-		if (whole)
+		if (!part)
 			return;
-		found = found || source->entry == i;
+		found = true;
 	}
 }
 
@@ -294,10 +274,9 @@ static void find_entry(struct json_object *runner, struct grade_source *source, 
 static bool prolog(const struct grade_source *source)
 {
 	for (size_t i = 0; i < source->count; i++) {
-		const char *dot = strrchr(source->files[i].name, '.');
+		const struct grade_file *file = &source->files[i];
 
-		if (dot && streq(dot, ".pl") && !memchr(source->files[i].data, '$', source->files[i].length) &&
-		    memmem(source->files[i].data, source->files[i].length, ":-", 2))
+		if (str_ends(file->name, ".pl") && !grade_file_contains(file, "$") && grade_file_contains(file, ":-"))
 			return true;
 	}
 	return false;
@@ -344,8 +323,15 @@ static void refuse_lookalikes(struct grade_source *source)
  * the hint told the language. */
 static bool find_program(struct json_object *runners, const struct grade_hint *hint, struct grade_source *source)
 {
-	const char *said = hint ? hint->language : NULL;
-	struct json_object *named = said ? jail_runner_named(runners, language_runner(said)) : NULL;
+	/* The codes of the format's table of languages that are not a runner's name or alias. */
+	static const char *const codes[][2] = {
+		{"python3", "python"}, {"python3numpy", "python"}, {"cppgmp", "cpp"}, {"cgmp", "c"}};
+	const char *said = hint ? hint->language : NULL, *name = said;
+
+	for (size_t i = 0; i < ARRAY_SIZE(codes) && said; i++)
+		if (streq(codes[i][0], said))
+			name = codes[i][1];
+	struct json_object *named = name ? jail_runner_named(runners, name) : NULL;
 	bool told = said && (named || grade_source_is_language(said));
 
 	if (told) {
@@ -378,20 +364,13 @@ int grade_source_read(const struct grade_package *package, struct json_object *r
 		return result;
 	if (source.count == 0)
 		return err_set(err, ERR_NOT_FOUND, "%s has no files", path);
-	if (S_ISDIR(st.st_mode) && (file_named(&source, "build") || file_named(&source, "run")))
+	if (S_ISDIR(st.st_mode) && (grade_source_file(&source, "build") || grade_source_file(&source, "run")))
 		source.script = xstrdup("run");
 	if (!find_program(runners, hint, &source))
 		refuse_lookalikes(&source);
 	*ret = source;
 	source = (struct grade_source){0};
 	return 0;
-}
-
-static bool is_folder(const char *path)
-{
-	struct stat st;
-
-	return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
 int grade_source_include(const struct grade_package *package, struct grade_source *source, struct err *err)
@@ -402,8 +381,9 @@ int grade_source_include(const struct grade_package *package, struct grade_sourc
 
 	for (size_t i = 0; i < ARRAY_SIZE(codes) && result == 0; i++) {
 		auto_free char *folder = xasprintf("%s/include/%s", package->path, codes[i]);
+		struct stat st;
 
-		if ((i < 2 || codes[i] != source->runner) && is_folder(folder))
+		if ((i < 2 || codes[i] != source->runner) && stat(folder, &st) == 0 && S_ISDIR(st.st_mode))
 			result = add_folder(package, source, folder, "", 0, err);
 	}
 	/* A driver among what was laid over it is the entry point, by its name, or as it calls the submission; else
@@ -411,7 +391,8 @@ int grade_source_include(const struct grade_package *package, struct grade_sourc
 	size_t entry = source->entry;
 	for (size_t i = before; i < source->count; i++)
 		if (entry_named(source->files[i].name, "main") || entry_named(source->files[i].name, "__main__") ||
-		    (source->entry == entry && names_part(source, i, entry)))
+		    (source->entry == entry && i != entry &&
+		     grade_file_names(&source->files[i], source->files[entry].name)))
 			source->entry = i;
 	return result;
 }
@@ -419,7 +400,7 @@ int grade_source_include(const struct grade_package *package, struct grade_sourc
 bool grade_source_contains(const struct grade_source *source, const char *text)
 {
 	for (size_t i = 0; i < source->count; i++)
-		if (memmem(source->files[i].data, source->files[i].length, text, strlen(text)))
+		if (grade_file_contains(&source->files[i], text))
 			return true;
 	return false;
 }

@@ -51,7 +51,12 @@ void grade_source_clear(struct grade_source *source);
 bool grade_source_is_language(const char *text);
 /* Is a file of that program in this language's sources (by its extension)? */
 bool grade_source_is_code(struct json_object *runner, const char *name);
-/* Does any file hold this text? */
+/* The file of this name, or NULL. */
+struct grade_file *grade_source_file(const struct grade_source *source, const char *name);
+/* Does the file, or any file, hold this text? */
+bool grade_file_contains(const struct grade_file *file, const char *text);
 bool grade_source_contains(const struct grade_source *source, const char *text);
+/* Does the file name another one as programs name their parts: "import PART", "from PART", "./PART"? */
+bool grade_file_names(const struct grade_file *file, const char *other);
 /* Is it a character of names in programs? */
 bool grade_source_in_name(char c);

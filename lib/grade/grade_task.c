@@ -7,11 +7,15 @@
  */
 #include "grade_task.h"
 
+#include <archive.h>
+#include <archive_entry.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "grade_lines.h"
 #include "lib/base/util.h"
+
+#define LINES_BYTES (512 << 20) /* of a file, decompressed */
+#define LINES_MAX   1000000
 
 /* Names of languages as task ids and people write them, and their runners. */
 static const struct {
@@ -69,6 +73,71 @@ double grade_pass_at(size_t n, size_t correct, size_t k)
 	return 1 - fail;
 }
 
+/* -------- JSON Lines ---------------------------------------------------------------------------------- */
+
+static void archive_pointer(struct archive **archive)
+{
+	archive_read_free(*archive);
+}
+
+static int read_all(struct archive *archive, const char *path, struct buf *out, struct err *err)
+{
+	struct archive_entry *entry;
+	char block[65536];
+	la_ssize_t n = 0;
+
+	archive_read_support_filter_all(archive);
+	archive_read_support_format_raw(archive);
+	archive_read_support_format_empty(archive);
+	if (archive_read_open_filename(archive, path, sizeof(block)) != ARCHIVE_OK)
+		return err_set(err, ERR_NOT_FOUND, "%s: %s", path, archive_error_string(archive));
+	int result = archive_read_next_header(archive, &entry);
+	if (result == ARCHIVE_EOF)
+		return 0;
+	while (result == ARCHIVE_OK && (n = archive_read_data(archive, block, sizeof(block))) > 0)
+		buf_add(out, block, (size_t)n);
+	if (result != ARCHIVE_OK || n < 0)
+		return err_set(err, ERR_INVALID, "%s: %s", path, archive_error_string(archive));
+	if (out->overflow)
+		return err_set(err, ERR_LIMIT, "%s holds more than %d bytes", path, LINES_BYTES);
+	return 0;
+}
+
+/* Every line that is not blank as an object of the array *ret (the caller's); ERR_INVALID names the line. The file is
+ * plain or compressed: gzip, xz, bzip2, zstd. */
+static int read_lines(const char *path, struct json_object **ret, struct err *err)
+{
+	__attribute__((cleanup(archive_pointer))) struct archive *archive = archive_read_new();
+	auto_json struct json_object *lines = json_object_new_array();
+	auto_buf struct buf text = {0};
+	size_t number = 0;
+
+	buf_init(&text, LINES_BYTES);
+	int result = read_all(archive, path, &text, err);
+	for (char *at = text.data, *end = text.data + text.length; result == 0 && at < end; number++) {
+		char *newline = memchr(at, '\n', (size_t)(end - at));
+		size_t length = (size_t)((newline ? newline : end) - at);
+		struct json_object *line = NULL;
+
+		if (strspn(at, " \t\r") < length) {
+			result = json_parse(at, length, &line, err);
+			if (result == 0 && !json_object_is_type(line, json_type_object))
+				result = err_set(err, ERR_INVALID, "not an object");
+			if (result < 0) {
+				json_object_put(line);
+				return err_wrap(err, "%s, line %zu", path, number + 1);
+			}
+			if (number == LINES_MAX)
+				return err_set(err, ERR_LIMIT, "%s has more than %d lines", path, LINES_MAX);
+			json_object_array_add(lines, line);
+		}
+		at += length + 1;
+	}
+	if (result == 0)
+		*ret = steal(&lines);
+	return result;
+}
+
 /* -------- tasks --------------------------------------------------------------------------------------- */
 
 static char *id_of(struct json_object *line)
@@ -86,28 +155,20 @@ static bool has(struct json_object *line, const char *name)
 	return json_get_string(line, name) != NULL;
 }
 
-/* Tests that say nothing would let every sample pass. */
-static bool are_tests(const struct json_object *list)
-{
-	size_t count = json_object_array_length(list);
-
-	for (size_t i = 0; i < count; i++)
-		if (!json_object_is_type(json_object_array_get_idx(list, i), json_type_string))
-			return false;
-	return count > 0;
-}
-
 static int read_layout(struct json_object *line, struct grade_task *ret, struct err *err)
 {
 	struct json_object *list = json_get(line, "test_list", json_type_array);
+	size_t count = list ? json_object_array_length(list) : 0, texts = 0;
 
+	for (size_t i = 0; i < count; i++)
+		texts += json_object_is_type(json_object_array_get_idx(list, i), json_type_string);
 	if (has(line, "prompt") && has(line, "test") && has(line, "entry_point"))
 		ret->layout = has(line, "declaration") ? GRADE_PACK : GRADE_HUMANEVAL;
 	else if (!list)
 		return err_set(err, ERR_INVALID,
 			       "task %s is neither HumanEval (prompt, test, entry_point) nor MBPP (code, test_list)",
 			       ret->id);
-	else if (!are_tests(list))
+	else if (count == 0 || texts < count) /* tests that say nothing would let every sample pass */
 		return err_set(err, ERR_INVALID, "task %s: test_list must hold one test or more, as strings", ret->id);
 	else
 		ret->layout = GRADE_MBPP;
@@ -137,7 +198,7 @@ static int read_task(struct json_object *line, const char *language, struct grad
 
 static int read_tasks(const struct grade_tasks_source *source, struct grade_tasks *tasks, struct err *err)
 {
-	int result = grade_lines_read(source->tasks, &tasks->lines, err);
+	int result = read_lines(source->tasks, &tasks->lines, err);
 	size_t count = result == 0 ? json_object_array_length(tasks->lines) : 0;
 
 	tasks->tasks = xcalloc(count + 1, sizeof(*tasks->tasks));
@@ -182,7 +243,7 @@ static int read_samples(const struct grade_tasks_source *source, struct grade_ta
 {
 	auto_free const struct grade_task **sorted = xcalloc(tasks->n_tasks, sizeof(*sorted));
 	auto_free size_t *seen = xcalloc(tasks->n_tasks, sizeof(*seen));
-	int result = grade_lines_read(source->samples, &tasks->completions, err);
+	int result = read_lines(source->samples, &tasks->completions, err);
 
 	if (result < 0)
 		return result;

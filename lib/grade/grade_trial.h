@@ -34,13 +34,6 @@ struct grade_trial {
 	size_t n_own;            /* at the end of them: the case's, whose names and descriptors are ours */
 };
 
-/* Fills trial->files; clear it also after an error. */
-int grade_given_open(struct grade_trial *trial, struct err *err);
-void grade_given_clear(struct grade_trial *trial);
-
-/* Sets verdict and message. */
-void grade_trial_say(struct grade_outcome *outcome, enum grade_verdict verdict, const char *format, ...)
-	__attribute__((format(printf, 3, 4)));
 void grade_feedback_clear(struct grade_feedback *feedback);
 
 /* The validator as a run over `output` (-1: its standard input comes later); both arrays are the caller's. */

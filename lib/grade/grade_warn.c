@@ -1,5 +1,5 @@
 /*
- * grade_warn.c - see grade_warn.h.
+ * grade_warn.c - warnings, see grade_judge.h.
  *
  * Everything here was read once already, by those who judge with it: grade_data.c, grade_source.c, grade_expect.c. They
  * take what they know and pass over the rest, because packages of many tools and years have to be judged. This file
@@ -12,14 +12,13 @@
  * The texts name the file, what is wrong and, where it is not plain, what to do. Their number is bounded; the last one
  * counts the rest.
  */
-#include "grade_warn.h"
-
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "grade_judge.h"
 #include "grade_yaml.h"
 #include "lib/base/util.h"
 
@@ -41,12 +40,6 @@ static void add_warning(struct warning *warning, char *text)
 	free(text);
 }
 
-/* A folder to look into; what a case gives to submissions may be called anything. */
-static bool opens(const struct dirent *entry, int depth)
-{
-	return entry->d_type == DT_DIR && depth < DEPTH_MAX && !str_ends(entry->d_name, ".files");
-}
-
 /* All that is below a folder of the package and not hidden; not into what `check` warned of (true). */
 static void walk(struct warning *warning, const char *below, int depth,
 		 bool (*check)(struct warning *warning, const char *below, const char *name))
@@ -59,7 +52,10 @@ static void walk(struct warning *warning, const char *below, int depth,
 		const char *name = entries[i]->d_name;
 		auto_free char *inner = xasprintf("%s/%s", below, name);
 
-		if (*name != '.' && !check(warning, below, name) && opens(entries[i], depth))
+		/* What a case gives to submissions may be called anything. */
+		bool folder = entries[i]->d_type == DT_DIR && depth < DEPTH_MAX && !str_ends(name, ".files");
+
+		if (*name != '.' && !check(warning, below, name) && folder)
 			walk(warning, inner, depth + 1, check);
 		free(entries[i]);
 	}
@@ -104,40 +100,31 @@ static bool is_pointer(const char *path)
 	return fd >= 0 && read(fd, head, sizeof(head)) == sizeof(head) && memcmp(head, first, sizeof(head)) == 0;
 }
 
-static void check_data(struct warning *warning)
-{
-	const struct grade_judge *judge = warning->judge;
-
-	walk(warning, "data/sample", 0, check_answer);
-	walk(warning, "data/secret", 0, check_answer);
-	for (size_t i = 0; i < judge->n_cases; i++)
-		if (is_pointer(judge->cases[i]->in) || is_pointer(judge->cases[i]->ans))
-			add_warning(warning, xasprintf("data/%s is a pointer of Git LFS, not the test case: git lfs "
-						       "pull fetches it",
-						       judge->cases[i]->name));
-}
-
 /* -------- submissions.yaml ---------------------------------------------------------------------------- */
 
-static bool one_of(const char *word, const char *const *words, size_t count)
+/* `words` is ended by NULL. */
+static bool one_of(const char *word, const char *const *words)
 {
-	for (size_t i = 0; i < count; i++)
-		if (streq(word, words[i]))
-			return true;
-	return false;
+	while (*words && !streq(word, *words))
+		words++;
+	return *words != NULL;
+}
+
+static const char *text_of(struct json_object *value)
+{
+	return value ? json_object_get_string(value) : "null";
 }
 
 static void check_verdicts(struct warning *warning, const char *rule, const char *member, struct json_object *value)
 {
-	static const char *const words[] = {"AC", "WA", "TLE", "RTE"};
+	static const char *const words[] = {"AC", "WA", "TLE", "RTE", NULL};
 	bool list = json_object_is_type(value, json_type_array);
 	size_t count = list ? json_object_array_length(value) : 1;
 
 	for (size_t i = 0; i < count; i++) {
-		struct json_object *item = list ? json_object_array_get_idx(value, i) : value;
-		const char *word = item ? json_object_get_string(item) : "null";
+		const char *word = text_of(list ? json_object_array_get_idx(value, i) : value);
 
-		if (!one_of(word, words, ARRAY_SIZE(words)))
+		if (!one_of(word, words))
 			add_warning(warning,
 				    xasprintf(RULES ": %s: %s has \"%.40s\", which is none of AC, WA, TLE and RTE",
 						rule, member, word));
@@ -152,33 +139,22 @@ static bool names_case(const struct grade_judge *judge, const char *pattern)
 	return false;
 }
 
-static void check_language(struct warning *warning, const char *rule, struct json_object *value)
-{
-	const char *word = value ? json_object_get_string(value) : "null";
-
-	if (!grade_source_is_language(word))
-		add_warning(warning,
-			    xasprintf(RULES ": %s: language is a code (python3, cpp), not \"%.40s\"", rule, word));
-}
-
 static void check_rule(struct warning *warning, const char *rule, struct json_object *members, bool part);
 
 static void check_member(struct warning *warning, const char *rule, const char *member, struct json_object *value,
 			 bool part)
 {
-	static const char *const uses[] = {"true", "false", "lower", "upper"};
-	static const char *const others[] = {"score", "message"};
-	static const char *const whole[] = {"entrypoint", "authors", "model_solution"};
+	static const char *const uses[] = {"true", "false", "lower", "upper", NULL};
+	static const char *const others[] = {"score", "message", NULL};
+	static const char *const whole[] = {"entrypoint", "authors", "model_solution", NULL};
 
 	if (streq(member, "permitted") || streq(member, "required")) {
 		check_verdicts(warning, rule, member, value);
 	} else if (streq(member, "use_for_time_limit")) {
-		const char *word = value ? json_object_get_string(value) : "null";
-
-		if (!one_of(word, uses, ARRAY_SIZE(uses)))
+		if (!one_of(text_of(value), uses))
 			add_warning(warning, xasprintf(RULES ": %s: use_for_time_limit is true, false, lower or upper, "
 							     "not \"%.40s\"",
-						       rule, word));
+						       rule, text_of(value)));
 	} else if (!part && grade_expect_names_part(member)) {
 		auto_free char *inner = xasprintf("%s: %s", rule, member);
 
@@ -186,9 +162,10 @@ static void check_member(struct warning *warning, const char *rule, const char *
 			add_warning(warning, xasprintf(RULES ": %s matches no test case", inner));
 		check_rule(warning, inner, value, true);
 	} else if (!part && streq(member, "language")) {
-		check_language(warning, rule, value);
-	} else if (!one_of(member, others, ARRAY_SIZE(others)) &&
-		   (part || !one_of(member, whole, ARRAY_SIZE(whole)))) {
+		if (!grade_source_is_language(text_of(value)))
+			add_warning(warning, xasprintf(RULES ": %s: language is a code (python3, cpp), not \"%.40s\"",
+						       rule, text_of(value)));
+	} else if (!one_of(member, others) && (part || !one_of(member, whole))) {
 		add_warning(warning, xasprintf(RULES ": %s: \"%.60s\" is not known and says nothing", rule, member));
 	}
 }
@@ -203,14 +180,6 @@ static void check_rule(struct warning *warning, const char *rule, struct json_ob
 	{
 		check_member(warning, rule, member, value, part);
 	}
-}
-
-static bool names_submission(const struct grade_judge *judge, const char *pattern)
-{
-	for (size_t i = 0; i < judge->count; i++)
-		if (grade_expect_glob(pattern, judge->submissions[i].name))
-			return true;
-	return false;
 }
 
 static void check_groups(struct warning *warning, struct grade_node *node)
@@ -228,16 +197,28 @@ void grade_warn(const struct grade_judge *judge, bool all, void (*say)(void *arg
 {
 	static const char *const folders[] = {"data",		  "submissions",       "include",
 					      "output_validator", "output_validators", "graders"};
+	static const char unfetched[] = "is a pointer of Git LFS, not the test case: git lfs pull fetches it";
 	struct warning warning = {.judge = judge, .say = say, .arg = arg};
 
 	for (size_t i = 0; i < ARRAY_SIZE(folders) && judge->package->plain_names; i++)
 		walk(&warning, folders[i], 0, check_name);
-	check_data(&warning);
+	walk(&warning, "data/sample", 0, check_answer);
+	walk(&warning, "data/secret", 0, check_answer);
+	for (size_t i = 0; i < judge->n_cases; i++) {
+		const struct grade_node *node = judge->cases[i];
+
+		if (is_pointer(node->in) || is_pointer(node->ans))
+			add_warning(&warning, xasprintf("data/%s %s", node->name, unfetched));
+	}
 	check_groups(&warning, judge->root);
 	if (judge->expectations && json_object_is_type(judge->expectations, json_type_object)) {
 		json_object_object_foreach(judge->expectations, pattern, members)
 		{
-			if (all && strchr(pattern, '/') && !names_submission(judge, pattern))
+			size_t i = 0;
+
+			while (i < judge->count && !grade_expect_glob(pattern, judge->submissions[i].name))
+				i++;
+			if (all && i == judge->count && strchr(pattern, '/'))
 				add_warning(&warning, xasprintf(RULES ": %s matches no submission", pattern));
 			check_rule(&warning, pattern, members, false);
 		}

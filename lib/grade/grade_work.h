@@ -5,7 +5,6 @@
 #pragma once
 
 #include "grade_judge.h"
-#include "grade_own.h"
 #include "lib/store/db/crypto.h"
 
 enum grade_stage { STAGE_WAITING, STAGE_COMPILING, STAGE_RUNNING, STAGE_SCORING, STAGE_DONE };

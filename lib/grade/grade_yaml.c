@@ -66,16 +66,6 @@ static int next(struct reader *reader, yaml_event_t *event, struct err *err)
 	return 0;
 }
 
-/* What "<<" names: members that the mapping does not have itself. */
-static void merge_below(struct json_object *object, struct json_object *other)
-{
-	json_object_object_foreach(other, name, value)
-	{
-		if (!json_object_object_get_ex(object, name, NULL))
-			json_add(object, name, json_object_get(value));
-	}
-}
-
 static int build_mapping(struct reader *reader, int depth, struct json_object *object, struct err *err)
 {
 	auto_json struct json_object *below = NULL;
@@ -87,11 +77,8 @@ static int build_mapping(struct reader *reader, int depth, struct json_object *o
 
 		if ((result = next(reader, &key, err)) < 0)
 			return result;
-		if (key.type == YAML_MAPPING_END_EVENT) {
-			if (below)
-				merge_below(object, below);
-			return 0;
-		}
+		if (key.type == YAML_MAPPING_END_EVENT)
+			break;
 		if (key.type != YAML_SCALAR_EVENT)
 			return err_set(err, ERR_INVALID, "line %zu: a key must be a string", key.start_mark.line + 1);
 		const char *name = (const char *)key.data.scalar.value;
@@ -103,41 +90,21 @@ static int build_mapping(struct reader *reader, int depth, struct json_object *o
 		else /* where a key is there twice the last one counts, as for problemtools */
 			json_add(object, name, member);
 	}
-}
-
-static int build_sequence(struct reader *reader, int depth, struct json_object *array, struct err *err)
-{
-	for (;;) {
-		auto_event yaml_event_t item = {0};
-		struct json_object *value = NULL;
-		int result;
-
-		if ((result = next(reader, &item, err)) < 0)
-			return result;
-		if (item.type == YAML_SEQUENCE_END_EVENT)
-			return 0;
-		if ((result = build(reader, &item, depth + 1, &value, err)) < 0)
-			return result;
-		json_object_array_add(array, value);
+	if (!below)
+		return 0;
+	/* What "<<" names: members that the mapping does not have itself. */
+	json_object_object_foreach(below, name, value)
+	{
+		if (!json_object_object_get_ex(object, name, NULL))
+			json_add(object, name, json_object_get(value));
 	}
-}
-
-/* "*name": the value that "&name" stands before, further up. Never one that is not complete. */
-static int find_anchor(const struct reader *reader, const yaml_event_t *event, struct json_object **ret,
-		       struct err *err)
-{
-	const char *name = (const char *)event->data.alias.anchor;
-	struct json_object *found = NULL;
-
-	if (!json_object_object_get_ex(reader->anchors, name, &found))
-		return err_set(err, ERR_INVALID, "line %zu: there is no &%s above", event->start_mark.line + 1, name);
-	*ret = json_object_get(found);
 	return 0;
 }
 
 static int build(struct reader *reader, const yaml_event_t *event, int depth, struct json_object **ret, struct err *err)
 {
 	auto_json struct json_object *made = NULL;
+	struct json_object *found = NULL;
 	const yaml_char_t *anchor = NULL;
 	int result = 0;
 
@@ -160,10 +127,23 @@ static int build(struct reader *reader, const yaml_event_t *event, int depth, st
 	case YAML_SEQUENCE_START_EVENT:
 		anchor = event->data.sequence_start.anchor;
 		made = json_object_new_array();
-		result = build_sequence(reader, depth, made, err);
+		for (bool ended = false; result == 0 && !ended;) {
+			auto_event yaml_event_t item = {0};
+			struct json_object *value = NULL;
+
+			result = next(reader, &item, err);
+			ended = result == 0 && item.type == YAML_SEQUENCE_END_EVENT;
+			if (result == 0 && !ended)
+				result = build(reader, &item, depth + 1, &value, err);
+			if (result == 0 && !ended)
+				json_object_array_add(made, value);
+		}
 		break;
-	case YAML_ALIAS_EVENT:
-		result = find_anchor(reader, event, &made, err);
+	case YAML_ALIAS_EVENT: /* "*name": the value behind "&name", further up; it is complete */
+		if (!json_object_object_get_ex(reader->anchors, (const char *)event->data.alias.anchor, &found))
+			return err_set(err, ERR_INVALID, "line %zu: there is no &%s above", event->start_mark.line + 1,
+				       (const char *)event->data.alias.anchor);
+		made = json_object_get(found);
 		break;
 	default:
 		return err_set(err, ERR_INVALID, "line %zu: not a value", event->start_mark.line + 1);
@@ -176,12 +156,6 @@ static int build(struct reader *reader, const yaml_event_t *event, int depth, st
 	return 0;
 }
 
-/* By the mark of its byte order; libyaml reads it. */
-static bool is_utf16(const char *text, size_t length)
-{
-	return length >= 2 && (memcmp(text, "\xff\xfe", 2) == 0 || memcmp(text, "\xfe\xff", 2) == 0);
-}
-
 int grade_yaml_parse(const char *text, size_t length, struct json_object **ret, struct err *err)
 {
 	__attribute__((cleanup(reader_clear))) struct reader reader = {.anchors = json_object_new_object()};
@@ -190,8 +164,10 @@ int grade_yaml_parse(const char *text, size_t length, struct json_object **ret, 
 
 	if (!yaml_parser_initialize(&reader.parser))
 		return err_set(err, ERR_INTERNAL, "libyaml has no memory");
+	/* libyaml reads UTF-16 with the mark of its byte order. */
+	bool utf16 = length >= 2 && (memcmp(text, "\xff\xfe", 2) == 0 || memcmp(text, "\xfe\xff", 2) == 0);
 	/* Names of people in an older code page are no reason to refuse a package. */
-	if (!utf8_valid(text, length) && !is_utf16(text, length)) {
+	if (!utf16 && !utf8_valid(text, length)) {
 		buf_init(&safe, SIZE_MAX);
 		utf8_safe(&safe, text, length);
 		text = safe.data;

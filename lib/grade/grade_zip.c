@@ -1,13 +1,11 @@
 /*
- * grade_zip.c - see grade_zip.h.
+ * grade_zip.c - a package as a ZIP archive, see grade_package.h.
  *
  * The list at the archive's end decides what is in it, as for every other program that unpacks it. Links are made when
  * all files and the folders of all names are there, and nobody else can write below the folder: so a name without ".."
  * leads where it says, and a link lies in real folders. It goes up before it goes down: so it leads to what is in the
  * folder.
  */
-#include "grade_zip.h"
-
 #include <archive.h>
 #include <archive_entry.h>
 #include <dirent.h>
@@ -93,55 +91,40 @@ static bool stays_inside(const char *name, const char *target)
 	return !wrong_name(target);
 }
 
-/* All folders above the last part of the name; an archive need not list them. */
-static int make_folders(const struct unpacking *unpacking, const char *name, struct err *err)
+static int add_file(struct unpacking *unpacking, struct archive_entry *entry, const char *name, struct err *err)
 {
-	auto_free char *part = xstrdup(name);
-
-	for (char *slash = strchr(part, '/'); slash; slash = strchr(slash + 1, '/')) {
-		*slash = '\0';
-		if (mkdirat(unpacking->top, part, 0700) && errno != EEXIST)
-			return err_errno(err, "unpacking %s", name);
-		*slash = '/';
-	}
-	return 0;
-}
-
-static int write_data(struct unpacking *unpacking, int fd, const char *name, struct err *err)
-{
+	mode_t mode = archive_entry_perm(entry) & 0777;
+	auto_close int fd = openat(unpacking->top, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 	const void *data;
 	size_t length;
 	la_int64_t at;
 	int64_t end = 0;
 	int result;
 
+	if (fd < 0 && (errno == EEXIST || errno == ENOTDIR || errno == EISDIR))
+		return refuse(unpacking, name, "is there twice", err);
+	if (fd < 0)
+		return err_errno(err, "unpacking %s", name);
 	while ((result = archive_read_data_block(unpacking->archive, &data, &length, &at)) == ARCHIVE_OK) {
-		if (at < end || at + (int64_t)length - end > GRADE_ZIP_BYTES - unpacking->bytes)
-			return err_set(err, ERR_LIMIT, "%s holds more than %lld GiB", unpacking->path,
-				       GRADE_ZIP_BYTES >> 30);
-		unpacking->bytes += at + (int64_t)length - end;
+		if (at < end || at + (int64_t)length > archive_entry_size(entry))
+			return refuse(unpacking, name, "is larger than the archive says", err);
 		end = at + (int64_t)length;
 		if (lseek(fd, at, SEEK_SET) < 0 || write_all(fd, data, length))
 			return err_errno(err, "unpacking %s (TMPDIR has no room?)", name);
 	}
 	if (result != ARCHIVE_EOF)
 		return refuse(unpacking, name, archive_error_string(unpacking->archive), err);
-	return 0;
+	return fchmod(fd, mode | 0600) ? err_errno(err, "unpacking %s", name) : 0;
 }
 
-static int add_file(struct unpacking *unpacking, struct archive_entry *entry, const char *name, struct err *err)
+static int check_size(struct unpacking *unpacking, struct archive_entry *entry, const char *name, struct err *err)
 {
-	mode_t mode = archive_entry_perm(entry) & 0777;
-	auto_close int fd = openat(unpacking->top, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-
-	if (fd < 0 && (errno == EEXIST || errno == ENOTDIR || errno == EISDIR))
-		return refuse(unpacking, name, "is there twice", err);
-	if (fd < 0)
-		return err_errno(err, "unpacking %s", name);
-	int result = write_data(unpacking, fd, name, err);
-	if (result == 0 && fchmod(fd, mode | 0600))
-		return err_errno(err, "unpacking %s", name);
-	return result;
+	if (!archive_entry_size_is_set(entry) || archive_entry_size(entry) > GRADE_ZIP_MEMBER)
+		return refuse(unpacking, name, "is larger than 256 MiB, or does not say how large it is", err);
+	unpacking->bytes += archive_entry_size(entry);
+	if (unpacking->bytes > GRADE_ZIP_BYTES)
+		return err_set(err, ERR_LIMIT, "%s holds more than %lld GiB", unpacking->path, GRADE_ZIP_BYTES >> 30);
+	return 0;
 }
 
 static int check_entry(struct unpacking *unpacking, struct archive_entry *entry, struct err *err)
@@ -161,16 +144,23 @@ static int check_entry(struct unpacking *unpacking, struct archive_entry *entry,
 			      "is a link that leads out of the package: pack what it leads to (zip without -y)", err);
 	if (type != AE_IFREG && type != AE_IFDIR && type != AE_IFLNK)
 		return refuse(unpacking, name, "is a special file", err);
-	return 0;
+	return type == AE_IFREG ? check_size(unpacking, entry, name, err) : 0;
 }
 
 static int add_entry(struct unpacking *unpacking, struct archive_entry *entry, struct err *err)
 {
 	const char *name = archive_entry_pathname(entry);
-	int result = make_folders(unpacking, name, err);
+	auto_free char *part = xstrdup(name);
 
-	if (result < 0 || archive_entry_filetype(entry) == AE_IFLNK)
-		return result;
+	/* All folders above the last part of the name; an archive need not list them. */
+	for (char *slash = strchr(part, '/'); slash; slash = strchr(slash + 1, '/')) {
+		*slash = '\0';
+		if (mkdirat(unpacking->top, part, 0700) && errno != EEXIST)
+			return err_errno(err, "unpacking %s", name);
+		*slash = '/';
+	}
+	if (archive_entry_filetype(entry) == AE_IFLNK)
+		return 0;
 	if (archive_entry_filetype(entry) == AE_IFREG)
 		return add_file(unpacking, entry, name, err);
 	if (mkdirat(unpacking->top, name, 0700) && errno != EEXIST)
@@ -211,25 +201,6 @@ static int walk(struct unpacking *unpacking, each_entry *each, struct err *err)
 	if (next != ARCHIVE_EOF)
 		return err_set(err, ERR_INVALID, "%s: %s", unpacking->path, archive_error_string(archive));
 	return 0;
-}
-
-/* Nothing is written before all names have been looked at. Names marked as UTF-8 need a locale that has their
- * characters. */
-static int unpack(struct unpacking *unpacking, struct err *err)
-{
-	locale_t utf8 = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
-	locale_t before = utf8 ? uselocale(utf8) : (locale_t)0;
-	int result = walk(unpacking, check_entry, err);
-
-	if (result == 0)
-		result = walk(unpacking, add_entry, err);
-	if (result == 0)
-		result = walk(unpacking, add_link, err);
-	if (utf8) {
-		uselocale(before);
-		freelocale(utf8);
-	}
-	return result;
 }
 
 /* -------- where the package is ------------------------------------------------------------------------ */
@@ -276,7 +247,19 @@ int grade_zip_unpack(const char *path, const char *folder, char **ret_package, s
 	auto_close int fd = open(top, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 	if (fd < 0)
 		return err_errno(err, "making %s", top);
-	int result = unpack(&(struct unpacking){.path = path, .top = fd}, err);
-
+	struct unpacking unpacking = {.path = path, .top = fd};
+	/* Names marked as UTF-8 need a locale that has their characters. */
+	locale_t utf8 = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
+	locale_t before = utf8 ? uselocale(utf8) : (locale_t)0;
+	/* Nothing is written before all names have been looked at. */
+	int result = walk(&unpacking, check_entry, err);
+	if (result == 0)
+		result = walk(&unpacking, add_entry, err);
+	if (result == 0)
+		result = walk(&unpacking, add_link, err);
+	if (utf8) {
+		uselocale(before);
+		freelocale(utf8);
+	}
 	return result < 0 ? result : find_package(path, top, ret_package, err);
 }

@@ -34,10 +34,10 @@ enum normaliser {
 };
 #define NORMALISE_BIT(which) (1u << (which))
 
-/* The built-in ones, and behind them those of normalise_file.h. */
+/* The built-in ones, and behind them those of normalise_file_load. */
 int normalise_count(void);
 const char *normalise_name(int which);
-/* What it takes out, for people. */
+/* What it takes out, for people; of a file's: its pattern. */
 const char *normalise_about(int which);
 /* Those that are on unless somebody says otherwise: they hide nothing that a program computed. */
 unsigned normalise_defaults(void);
@@ -62,3 +62,35 @@ void normalise(unsigned which, const struct normalise_text *text, struct buf *re
 /* Are the two equal when `which` are applied to both? *ret_hidden_by: a smallest set that is enough for that. */
 bool normalise_equal(unsigned which, const struct normalise_text *a, const struct normalise_text *b,
 		     unsigned *ret_hidden_by);
+
+/* -------- a project's own ----------------------------------------------------------------------------- */
+
+/*
+ * From a JSON file (comments allowed):
+ *
+ *     {"normalisers": [
+ *         {"name": "build-id", "version": 1, "pattern": "build [0-9a-f]{8}", "replacement": "[BUILD]"}
+ *     ]}
+ *
+ * The pattern is a Perl-compatible regular expression, applied line by line; the replacement is literal text. They
+ * apply in the order of the file, after the built-in ones, and are on by default. A pattern that takes more than
+ * NORMALISE_FILE_STEPS steps on a line leaves that line as it is, so no pattern can hang a replay, and the result does
+ * not depend on how fast a machine is.
+ */
+#define NORMALISE_FILE_MAX   16 /* normalisers of all files */
+#define NORMALISE_FILE_STEPS 100000
+
+/* Adds those of a file to the ones that are there: before any thread is started. */
+int normalise_file_load(const char *path, struct err *err);
+void normalise_file_forget(void);
+
+/* -------- those that read what they normalise (normalise_value.c) ------------------------------------- */
+
+/* A date, a time of day, both, or a number of seconds, ms, µs or ns since 1970; UTC where no zone is named. */
+bool normalise_time_within(const char *text, size_t length, int64_t from_us, int64_t to_us);
+/* "{b, a}" -> "{a, b}"; the caller's. */
+char *normalise_set(const char *text, size_t length);
+/* JSON with members in the order of their names: the whole, else each line that is an object or an array. */
+void normalise_json(const char *data, size_t length, struct buf *ret);
+/* Lines in the order of their bytes. */
+void normalise_lines(const char *data, size_t length, struct buf *ret);

@@ -1,10 +1,10 @@
 /*
- * normalise_value.c - see normalise_value.h.
+ * normalise_value.c - see normalise.h.
  *
  * A time is the run's own when some instant that its text may mean lies in the window: a date means a day, a time of
  * day the window's own day or the next. Nothing here trusts the text: what cannot be read stays as it is.
  */
-#include "normalise_value.h"
+#include "normalise.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -188,12 +188,20 @@ static int by_name(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-static struct json_object *canonical(struct json_object *value, int depth);
-
-static struct json_object *canonical_object(struct json_object *value, int depth)
+static struct json_object *canonical(struct json_object *value, int depth)
 {
-	struct json_object *ret = json_object_new_object();
+	struct json_object *ret;
 	size_t count = 0;
+
+	if (json_object_is_type(value, json_type_array) && depth < JSON_DEPTH) {
+		ret = json_object_new_array();
+		for (size_t i = 0; i < json_object_array_length(value); i++)
+			json_object_array_add(ret, canonical(json_object_array_get_idx(value, i), depth + 1));
+		return ret;
+	}
+	if (!json_object_is_type(value, json_type_object) || depth >= JSON_DEPTH)
+		return json_object_get(value);
+	ret = json_object_new_object();
 	auto_free const char **names = xcalloc((size_t)json_object_object_length(value) + 1, sizeof(*names));
 
 	json_object_object_foreach(value, name, member)
@@ -208,19 +216,6 @@ static struct json_object *canonical_object(struct json_object *value, int depth
 		json_object_object_get_ex(value, names[i], &found);
 		json_add(ret, names[i], canonical(found, depth + 1));
 	}
-	return ret;
-}
-
-static struct json_object *canonical(struct json_object *value, int depth)
-{
-	if (json_object_is_type(value, json_type_object) && depth < JSON_DEPTH)
-		return canonical_object(value, depth);
-	if (!json_object_is_type(value, json_type_array) || depth >= JSON_DEPTH)
-		return json_object_get(value);
-	struct json_object *ret = json_object_new_array();
-
-	for (size_t i = 0; i < json_object_array_length(value); i++)
-		json_object_array_add(ret, canonical(json_object_array_get_idx(value, i), depth + 1));
 	return ret;
 }
 

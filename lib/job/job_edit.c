@@ -232,6 +232,19 @@ static int log_restore(struct store_txn *txn, const struct restore *restore, con
 	return log_edit(txn, &restore->edit, &entry, err);
 }
 
+/* The run that left a file may be erased, and then nothing else says that the file is as it was put. */
+static int log_put(struct store_txn *txn, const struct edit *edit, int64_t conversation, struct err *err)
+{
+	int result = 0;
+
+	for (size_t i = (size_t)edit->done.removed; result == 0 && i < edit->touched.count; i++) {
+		const struct store_file *file = &edit->touched.items[i].file;
+
+		result = store_txn_audit_file(txn, conversation, file->name, file->name_length, edit->token, err);
+	}
+	return result;
+}
+
 static int go_back(struct store_txn *txn, struct restore *restore, struct err *err)
 {
 	struct edit *edit = &restore->edit;
@@ -245,6 +258,8 @@ static int go_back(struct store_txn *txn, struct restore *restore, struct err *e
 		result = store_txn_conversation_quiet(txn, conversation.row, err);
 	if (result == 0)
 		result = store_txn_undo(txn, edit->owner, conversation.row, &restore->state, &watch, err);
+	if (result == 0)
+		result = log_put(txn, edit, conversation.row, err);
 	if (result == 0)
 		result = store_txn_conversation(txn, edit->owner, edit->conversation, &conversation, err);
 	if (result < 0)

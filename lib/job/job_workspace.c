@@ -7,8 +7,9 @@
 
 int job_workspace_start(struct job_engine *engine, struct err *err)
 {
-	return engine->config->workspace.path ? workspace_open(engine->config, engine->store, &engine->workspace, err)
-					      : 0;
+	if (!engine->config->workspace_folder.path)
+		return 0;
+	return workspace_open(engine->config, engine->store, &engine->workspace, err);
 }
 
 bool job_workspace_has(const struct job_turn *turn)
@@ -31,7 +32,7 @@ int job_workspace_read(struct job_work_item *work_item, struct err *err)
 void job_workspace_tell(struct job_turn *turn)
 {
 	const struct job_engine *engine = turn->work_item.engine;
-	struct job_news news = {.owner = turn->owner, .conversation = engine->config->workspace.conversation};
+	struct job_news news = {.owner = turn->owner, .conversation = engine->config->workspace_folder.conversation};
 
 	for (size_t i = 0; engine->tell && i < turn->read.count; i++) {
 		news.name = turn->read.items[i];

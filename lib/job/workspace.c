@@ -18,6 +18,7 @@
 #include "lib/base/utf8.h"
 #include "lib/store/db/crypto.h"
 #include "lib/store/record/store_space.h"
+#include "workspace_guard.h"
 
 #define SETTLED_US (2 * INT64_C(1000000)) /* the coarsest grain of a file system's times */
 #define READ_TRIES 3
@@ -151,15 +152,15 @@ int workspace_choose(const char *path, const char *owner, struct config *config,
 	json_add_string(texts, "path", real);
 	json_add_string(texts, "conversation", name);
 	json_add_string(texts, "owner", owner);
-	config->workspace.path = json_get_string(texts, "path");
-	config->workspace.conversation = json_get_string(texts, "conversation");
-	config->workspace.owner = json_get_string(texts, "owner");
+	config->workspace_folder.path = json_get_string(texts, "path");
+	config->workspace_folder.conversation = json_get_string(texts, "conversation");
+	config->workspace_folder.owner = json_get_string(texts, "owner");
 	return 0;
 }
 
 int workspace_open(const struct config *config, struct store *store, struct workspace **ret, struct err *err)
 {
-	const char *path = config->workspace.path;
+	const char *path = config->workspace_folder.path;
 	auto_close int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	struct stat status;
 
@@ -168,10 +169,11 @@ int workspace_open(const struct config *config, struct store *store, struct work
 	struct workspace *workspace = xcalloc(1, sizeof(*workspace));
 
 	*workspace = (struct workspace){
+		.config = config,
 		.store = store,
 		.path = path,
-		.owner = config->workspace.owner,
-		.conversation = config->workspace.conversation,
+		.owner = config->workspace_folder.owner,
+		.conversation = config->workspace_folder.conversation,
 		.fd = steal_fd(&fd),
 		.folder = workspace_mark_of(&status),
 		.bytes_max = config->limits.data_mb << 20,
@@ -190,6 +192,7 @@ void workspace_close(struct workspace *workspace)
 		free(workspace->late[i].name);
 	free(workspace->late);
 	workspace_rules_clear(workspace);
+	workspace_names_clear(&workspace->repositories);
 	workspace_list_clear(&workspace->base);
 	fd_close(&workspace->fd);
 	free(workspace);
@@ -314,6 +317,21 @@ static void keep_base(struct workspace *workspace, struct workspace_list *now)
 	workspace->base = base;
 }
 
+static void find_repositories(struct workspace *workspace)
+{
+	struct workspace_names *found = &workspace->repositories;
+
+	workspace_names_clear(found);
+	for (size_t i = 0; i < workspace->base.count; i++) {
+		const char *name = workspace->base.items[i].name, *slash = strrchr(name, '/');
+
+		if (!workspace_guard_same(slash ? slash + 1 : name, "head"))
+			continue;
+		found->items = xrealloc(found->items, found->count + 1, sizeof(*found->items));
+		found->items[found->count++] = xstrndup(name, slash ? (size_t)(slash - name) : 0);
+	}
+}
+
 int workspace_read(struct workspace *workspace, struct workspace_names *ret, struct err *err)
 {
 	auto_workspace_list struct workspace_list now = {0};
@@ -333,5 +351,6 @@ int workspace_read(struct workspace *workspace, struct workspace_names *ret, str
 		result = workspace_sync(workspace, &now, ret, err);
 	if (result == 0)
 		keep_base(workspace, &now);
+	find_repositories(workspace);
 	return result;
 }

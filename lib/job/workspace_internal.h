@@ -28,6 +28,7 @@ struct workspace_file {
 	char *name;
 	struct workspace_mark mark;
 	uint32_t mode;
+	nlink_t links;
 	char blob[SHA256_HEX_SIZE];
 	/* Its last change was long enough before it was read: a later one changes the mark. */
 	bool settled;
@@ -54,6 +55,7 @@ struct workspace_late {
 };
 
 struct workspace {
+	const struct config *config;
 	struct store *store;
 	const char *path, *owner, *conversation;
 	char place[SHA256_HEX_SIZE];
@@ -62,6 +64,7 @@ struct workspace {
 	int64_t bytes_max;
 	size_t files_max;
 	struct workspace_list base; /* as it was read, or written by us */
+	struct workspace_names repositories; /* folders of `base` that have a file HEAD; "": the workspace itself */
 	struct workspace_rule *rules;
 	size_t n_rules;
 	struct workspace_late *late;

@@ -19,8 +19,8 @@
 #include "jail/client/jail.h"
 #include "lib/base/beneath.h"
 #include "lib/base/utf8.h"
+#include "workspace_guard.h"
 
-#define GIT    ".git"
 #define PREFIX ".sallyport-"
 #define SUFFIX ".tmp"
 #define SHOWN  256
@@ -98,8 +98,7 @@ bool workspace_ignores(const struct workspace *workspace, const char *path, bool
 {
 	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
 
-	/* .GIT is .git where the file system does not tell letter cases apart. */
-	if (strcasecmp(name, GIT) == 0 || strcasecmp(name, WORKSPACE_IGNORE) == 0 || workspace_temporary(name))
+	if (workspace_guard_git(name) || workspace_guard_same(name, WORKSPACE_IGNORE) || workspace_temporary(name))
 		return true;
 	for (size_t i = 0; i < workspace->n_rules; i++) {
 		const struct workspace_rule *rule = &workspace->rules[i];
@@ -179,6 +178,7 @@ static int add_file(struct walk *walk, const char *path, const struct stat *stat
 
 	file->mark = workspace_mark_of(status);
 	file->mode = status->st_mode & 0777;
+	file->links = status->st_nlink;
 	if (status->st_size > walk->largest) {
 		walk->largest = status->st_size;
 		show(path, walk->largest_name);
@@ -274,6 +274,38 @@ static int walk_folder(struct walk *walk, int fd, const char *path, int level)
 	return result;
 }
 
+static int by_inode(const void *a, const void *b)
+{
+	const struct workspace_mark *x = &(*(struct workspace_file *const *)a)->mark;
+	const struct workspace_mark *y = &(*(struct workspace_file *const *)b)->mark;
+
+	if (x->dev != y->dev)
+		return x->dev < y->dev ? -1 : 1;
+	return (x->ino > y->ino) - (x->ino < y->ino);
+}
+
+/* A file with more names than the workspace has of it is a link to something outside: left alone like other links. */
+static void drop_outside_links(struct workspace_list *list)
+{
+	auto_free struct workspace_file **linked = xcalloc(list->count + 1, sizeof(struct workspace_file *));
+	size_t count = 0, kept = 0;
+
+	for (size_t i = 0; i < list->count; i++)
+		if (list->items[i].links > 1)
+			linked[count++] = &list->items[i];
+	qsort(linked, count, sizeof(struct workspace_file *), by_inode);
+	for (size_t i = 0, end; i < count; i = end) {
+		for (end = i + 1; end < count && by_inode(&linked[i], &linked[end]) == 0; end++)
+			;
+		for (size_t k = i; end - i < linked[i]->links && k < end; k++)
+			free(steal(&linked[k]->name));
+	}
+	for (size_t i = 0; i < list->count; i++)
+		if (list->items[i].name)
+			list->items[kept++] = list->items[i];
+	list->count = kept;
+}
+
 int workspace_walk(struct workspace *workspace, struct workspace_list *ret, struct err *err)
 {
 	struct walk walk = {.workspace = workspace, .list = ret, .err = err};
@@ -284,6 +316,7 @@ int workspace_walk(struct workspace *workspace, struct workspace_list *ret, stru
 	if (result == 0 && walk.bytes > workspace->bytes_max)
 		result = too_large(&walk);
 	workspace->swept |= result == 0;
+	drop_outside_links(ret);
 	workspace_list_sort(ret);
 	return result;
 }

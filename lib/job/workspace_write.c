@@ -18,6 +18,7 @@
 #include "lib/base/beneath.h"
 #include "lib/base/utf8.h"
 #include "lib/store/db/crypto.h"
+#include "workspace_guard.h"
 
 #define STEP        (64 * 1024)
 #define SECONDS_MAX 99 /* NAME.sallyport, NAME.sallyport-2 … */
@@ -33,6 +34,7 @@ struct act {
 	char temporary[64];                /* "": there is none */
 	struct workspace_file written;     /* what is there now; name NULL: we wrote nothing */
 	char second[NAME_MAX + 1];         /* "", or the name of our version */
+	bool held;                         /* the name is one that programs of this machine obey (workspace_guard.h) */
 	const char *why;                   /* it was not carried out for this; errno otherwise */
 };
 enum outcome { DONE, HIS_STAYS, FAILED };
@@ -281,7 +283,7 @@ static enum outcome put(struct act *act)
 				   : NULL;
 		return FAILED;
 	}
-	enum outcome outcome = write_temporary(act) < 0 ? FAILED : place(act);
+	enum outcome outcome = write_temporary(act) < 0 ? FAILED : act->held ? put_second(act) : place(act);
 
 	drop_temporary(act);
 	if (outcome == DONE)
@@ -411,6 +413,15 @@ static void tell(struct buf *note, const struct act *act, enum outcome outcome, 
 	if (outcome == FAILED) {
 		buf_printf(note, " is not %s the folder (%s): the record has it, and the next call tries again\n",
 			   removal ? "removed from" : "written to", act->why ? act->why : strerror(error));
+	} else if (act->held) {
+		buf_puts(note, removal ? " is not removed" : " is not written");
+		buf_puts(note, ": programs of this machine run or obey files of that name");
+		if (*act->second) {
+			buf_puts(note, "; the new version is ");
+			show(note, act->second);
+			buf_puts(note, " next to it");
+		}
+		buf_puts(note, ". To let it through: --workspace-allow\n");
 	} else if (*act->second) {
 		buf_puts(note, " was changed in the folder meanwhile and stays as it is there; the other version is ");
 		show(note, act->second);
@@ -420,13 +431,58 @@ static void tell(struct buf *note, const struct act *act, enum outcome outcome, 
 	}
 }
 
+static bool is_held(const struct workspace *workspace, const char *name, bool new)
+{
+	bool in_repository = false;
+
+	for (size_t i = 0; i < workspace->repositories.count && !in_repository; i++) {
+		const char *folder = workspace->repositories.items[i];
+		const size_t length = strlen(folder);
+
+		in_repository = length == 0 || (str_starts(name, folder) && name[length] == '/');
+	}
+	switch (workspace_guard(workspace->config, name, in_repository)) {
+	case WORKSPACE_FREE:
+		return false;
+	case WORKSPACE_HELD_NEW:
+		return new;
+	default:
+		return true;
+	}
+}
+
+/* Is this version of a held name next to it already? */
+static bool has_second(const struct act *act)
+{
+	auto_free char *name = xasprintf("%s.sallyport", act->change->name);
+	const struct workspace_file *second = workspace_list_find(&act->workspace->base, name);
+
+	return second && streq(second->blob, act->change->blob);
+}
+
+static enum outcome hold(struct act *act)
+{
+	if (!*act->change->blob)
+		return HIS_STAYS;
+	if (!has_second(act))
+		return put(act);
+	const char *slash = strrchr(act->change->name, '/');
+
+	snprintf(act->second, sizeof(act->second), "%s.sallyport", slash ? slash + 1 : act->change->name);
+	return HIS_STAYS;
+}
+
 /* Carries one out; true: there is something to tell. */
 static bool carry_out(struct workspace *workspace, const struct workspace_change *change, struct buf *note)
 {
 	struct act act = {.workspace = workspace, .change = change, .parent = -1};
 
 	act.base = workspace_list_find(&workspace->base, change->name);
-	enum outcome outcome = *change->blob ? put(&act) : act.base ? take(&act) : DONE;
+	act.held = is_held(workspace, change->name, !act.base);
+	enum outcome outcome = !*change->blob && !act.base ? DONE
+			       : act.held		    ? hold(&act)
+			       : *change->blob		    ? put(&act)
+							    : take(&act);
 	const int error = errno;
 
 	if (outcome == FAILED)

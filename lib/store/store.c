@@ -31,18 +31,11 @@
 #include "lib/store/db/store_migrate.h"
 #include "lib/store/db/store_schema.h"
 #include "lib/store/db/store_txn.h"
+#include "lib/store/transfer/store_backup.h"
 
-#define DATABASE     "sallyport.db"
 #define SECRET       "secret.key"
 #define GATEWAY_LOCK "gateway.lock"
 #define LOOKS        20 /* milliseconds that those may take who ask store_served */
-
-int store_give(const struct store *store, int fd)
-{
-	if (geteuid() != 0 || store->uid == 0)
-		return 0;
-	return fchown(fd, store->uid, store->gid);
-}
 
 /* A folder that is made is on disk, like all that is put into it. */
 static int make_dir(const char *path)
@@ -141,7 +134,7 @@ static int make_key(struct store *store, struct err *err)
 static int load_key(struct store *store, struct err *err)
 {
 	static const char env_purpose[] = "environment";
-	bool database = faccessat(store->dir_fd, DATABASE, F_OK, 0) == 0;
+	bool database = faccessat(store->dir_fd, STORE_DATABASE, F_OK, 0) == 0;
 	auto_free char *key = NULL;
 	size_t length;
 
@@ -149,7 +142,7 @@ static int load_key(struct store *store, struct err *err)
 		if (database)
 			return err_set(err, ERR_CORRUPT,
 				       "%s/%s is missing, and %s needs it: restore it from the backup", store->path,
-				       SECRET, DATABASE);
+				       SECRET, STORE_DATABASE);
 		if (store->mode == STORE_SERVE && make_key(store, err) != 0)
 			return -(int)err->code;
 	}
@@ -164,18 +157,13 @@ static int load_key(struct store *store, struct err *err)
 	return 0;
 }
 
-static char *database_path(const struct store *store)
-{
-	return xasprintf("%s/%s", store->path, DATABASE);
-}
-
 /* The file is made here and not by SQLite, which would leave its mode to the umask. */
 static int make_database(struct store *store, struct err *err)
 {
-	auto_close int fd = openat(store->dir_fd, DATABASE, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	auto_close int fd = openat(store->dir_fd, STORE_DATABASE, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 
 	if (fd < 0 || store_give(store, fd) < 0 || fsync(store->dir_fd) < 0)
-		return err_errno(err, "opening %s/%s", store->path, DATABASE);
+		return err_errno(err, "opening %s/%s", store->path, STORE_DATABASE);
 	return 0;
 }
 
@@ -196,7 +184,7 @@ static int check_first_start(struct store *store, const char *path, struct err *
 
 static int open_writer(struct store *store, struct err *err)
 {
-	auto_free char *path = database_path(store);
+	auto_free char *path = store_database_path(store);
 	int failed, version;
 
 	if (store->mode == STORE_SERVE && make_database(store, err) != 0)
@@ -210,7 +198,7 @@ static int open_writer(struct store *store, struct err *err)
 		failed = check_first_start(store, path, err);
 	if (version > 0 && version < store_schema_newest)
 		failed = store->mode == STORE_SERVE ? store_migrate(store, store->writer, err)
-						    : store_migrate_refuse(version, err);
+						    : store_schema_refuse(version, err);
 	if (failed == 0)
 		failed = store_conn_prepare(store->writer, version == 0, err);
 	if (failed == 0)
@@ -241,7 +229,7 @@ static int open_steps(struct store *store, const char *data_dir, struct err *err
 
 	if (failed == 0 && store->mode == STORE_SERVE)
 		failed = lock_gateway(store, err);
-	if (failed == 0 && store->mode != STORE_SERVE && faccessat(store->dir_fd, DATABASE, F_OK, 0) < 0)
+	if (failed == 0 && store->mode != STORE_SERVE && faccessat(store->dir_fd, STORE_DATABASE, F_OK, 0) < 0)
 		failed = err_set(err, ERR_NOT_FOUND, "there is no database in %s: the gateway makes it when it starts",
 				 store->path);
 	if (failed == 0)
@@ -254,6 +242,8 @@ static int open_steps(struct store *store, const char *data_dir, struct err *err
 		failed = store_folder_open(store, "instances", 0700, &store->instances_fd, err);
 		if (failed == 0)
 			failed = open_writer(store, err);
+		if (failed == 0 && store->mode == STORE_SERVE)
+			unlinkat(store->dir_fd, STORE_RESTORE_MARK, 0); /* no restore may replace what is there */
 		if (failed == 0)
 			failed = store_writer_start(store, err);
 		if (failed == 0)
@@ -279,7 +269,7 @@ int store_open(const char *data_dir, enum store_mode mode, struct store **ret, s
 	if (failed == 0)
 		failed = store_reader_take(store, &reader, err);
 	if (failed == 0 && store_conn_check(reader.conn, STORE_CONN_READER, err) < 0)
-		failed = err_wrap(err, "%s/sallyport.db", store->path);
+		failed = err_wrap(err, "%s/" STORE_DATABASE, store->path);
 	if (failed < 0) {
 		store_reader_return(&reader);
 		store_close(store);
@@ -325,69 +315,9 @@ void store_close(struct store *store)
 	free(store);
 }
 
-int store_reader_take(struct store *store, struct store_reader *ret, struct err *err)
-{
-	struct store_conn *conn;
-	int version;
-
-	pthread_mutex_lock(&store->readers_lock);
-	conn = store->readers;
-	if (conn != NULL) {
-		store->readers = conn->next;
-		store->n_readers--;
-	}
-	pthread_mutex_unlock(&store->readers_lock);
-	if (conn == NULL) {
-		auto_free char *path = database_path(store);
-		int failed = store_conn_open(path, STORE_CONN_READER, &conn, &version, err);
-
-		if (failed < 0)
-			return failed;
-		if (version != store_schema_newest) {
-			store_conn_close(conn);
-			store_migrate_refuse(version, err);
-			return err_wrap(err, "%s", path);
-		}
-	}
-	*ret = (struct store_reader){store, conn};
-	return 0;
-}
-
-void store_reader_return(struct store_reader *reader)
-{
-	struct store_conn *conn = reader->conn;
-	struct store *store = reader->store;
-
-	if (conn == NULL)
-		return;
-	if (conn->deadline_us)
-		store_conn_limit(conn, 0);
-	pthread_mutex_lock(&store->readers_lock);
-	if (store->n_readers < STORE_READERS_IDLE) {
-		conn->next = store->readers;
-		store->readers = conn;
-		store->n_readers++;
-		conn = NULL;
-	}
-	pthread_mutex_unlock(&store->readers_lock);
-	store_conn_close(conn);
-	reader->conn = NULL;
-}
-
-int store_range(const char *prefix, struct store_range *ret, struct err *err)
-{
-	size_t length = strlen(prefix);
-
-	if (length == 0 || length >= ID_SIZE)
-		return err_set(err, ERR_INVALID, "an id or the beginning of one was expected");
-	snprintf(ret->from, sizeof(ret->from), "%s", prefix);
-	snprintf(ret->to, sizeof(ret->to), "%s" STORE_ID_ABOVE, prefix);
-	return 0;
-}
-
 int store_schema_version(const char *data_dir, int *ret, struct err *err)
 {
-	auto_free char *path = xasprintf("%s/%s", data_dir, DATABASE);
+	auto_free char *path = xasprintf("%s/%s", data_dir, STORE_DATABASE);
 	struct store_conn *conn;
 	int version, result;
 

@@ -26,7 +26,8 @@
 #include "lib/store/db/crypto.h"
 
 #define STORE_ID_ABOVE  "g" /* sorts behind every id, whose digits are 0-9 and a-f */
-#define STORE_OWNER_MAX 32 /* [a-z0-9-], starts with a letter or digit */
+#define STORE_OWNER_MAX   32 /* [a-z0-9-], starts with a letter or digit */
+#define STORE_OWNER_LOCAL "local" /* of commands and of stdio: no token is needed */
 
 struct store;
 enum store_mode {

@@ -169,8 +169,8 @@ static int interrupt_work(struct store_txn *txn, void *arg, struct err *err)
 	query_bind_text(&q, ":instance", run->instance);
 	query_bind_int(&q, ":now", store_txn_now(txn));
 	query_bind_text(&q, ":message", run->message);
-	store_bind_text(&q, ":stdout", &run->out);
-	store_bind_text(&q, ":stderr", &run->err);
+	store_text_bind(&q, ":stdout", &run->out);
+	store_text_bind(&q, ":stderr", &run->err);
 	int64_t changes = 0;
 
 	failed = query_run(&q, &changes, err);

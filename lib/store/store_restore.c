@@ -1,14 +1,17 @@
 /*
  * store_restore.c - from a backup to a data folder; see store_backup.h.
  *
- * A file `restoring` marks the folder until the end: a gateway finds no database next to contents and refuses to start,
- * and the next attempt goes on with what is there. The database comes last, under its name only after it was compared
- * with the manifest, and its contents with their names.
+ * A lock on the folder keeps a second restore away. A file `restoring`, which names the backup's database, marks the
+ * folder until the end: a gateway finds no database next to contents and refuses to start, and the next attempt goes on
+ * with what is there. The database comes last, under its name only after it was compared with the manifest, and its
+ * contents with their names. A restore that was killed behind that has its entry in the log and its mark to do; a
+ * gateway that starts takes the mark away.
  */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -18,7 +21,7 @@
 #include "lib/store/db/store_txn.h"
 #include "lib/store/transfer/store_backup.h"
 
-#define MARK         "restoring"
+#define MARK         STORE_RESTORE_MARK
 #define PART         "sallyport.db.part"
 #define MANIFEST_MAX (64 * 1024)
 
@@ -74,6 +77,9 @@ static int open_folders(const struct store_restore *restore, struct folders *ret
 		return err_errno(err, "opening %s", restore->data_dir);
 	ret->uid = st.st_uid;
 	ret->gid = st.st_gid;
+	if (flock(ret->to_fd, LOCK_EX | LOCK_NB) < 0)
+		return err_set(err, ERR_BUSY, "another restore writes to %s: wait until it has ended",
+			       restore->data_dir);
 	return check_empty(ret, restore->data_dir, err);
 }
 
@@ -112,9 +118,10 @@ static int read_manifest(const struct store_restore *restore, const struct folde
 }
 
 /* A backup that was killed between its two renames left the new manifest as a part. */
-static int check_manifest(const struct store_restore *restore, const struct folders *folders, struct err *err)
+static int check_manifest(const struct store_restore *restore, const struct folders *folders,
+			  char ret_sum[SHA256_HEX_SIZE], struct err *err)
 {
-	char wanted[SHA256_HEX_SIZE], next[SHA256_HEX_SIZE], sum[SHA256_HEX_SIZE];
+	char wanted[SHA256_HEX_SIZE], next[SHA256_HEX_SIZE], *sum = ret_sum;
 	int result = read_manifest(restore, folders, STORE_BACKUP_MANIFEST, wanted, err);
 
 	if (result == 0)
@@ -205,11 +212,29 @@ static int give_blobs(const struct folders *folders, struct err *err)
 	return 0;
 }
 
-static int mark(const struct folders *folders, struct err *err)
+static int mark(const struct folders *folders, const char *sum, struct err *err)
 {
-	auto_close int fd = openat(folders->to_fd, MARK, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	auto_close int fd = openat(folders->to_fd, MARK, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 
-	return fd < 0 || fsync(folders->to_fd) < 0 ? err_errno(err, "marking the folder") : 0;
+	return fd < 0 || write_all(fd, sum, strlen(sum)) < 0 || fsync(fd) < 0 || fsync(folders->to_fd) < 0
+		       ? err_errno(err, "marking the folder")
+		       : 0;
+}
+
+/* 1: an earlier attempt with this backup put the database in its place, and only the rest is to be done; 0: there is no
+ * database yet. */
+static int is_in_place(const struct store_restore *restore, const struct folders *folders, const char *sum,
+		       struct err *err)
+{
+	auto_free char *marked = NULL;
+	size_t length;
+
+	if (faccessat(folders->to_fd, STORE_BACKUP_DATABASE, F_OK, 0) < 0)
+		return 0;
+	if (read_file_at(folders->to_fd, MARK, SHA256_HEX_SIZE, &marked, &length, NULL) == 0 && streq(marked, sum))
+		return 1;
+	return err_set(err, ERR_CONFLICT, "%s has a database: move what is there away, nothing is overwritten",
+		       restore->data_dir);
 }
 
 static int log_restore(const struct store_restore *restore, const struct store_backup_made *made, struct err *err)
@@ -231,14 +256,12 @@ static int log_restore(const struct store_restore *restore, const struct store_b
 	return result;
 }
 
-static int restore_all(const struct store_restore *restore, struct folders *folders, struct store_backup_made *made,
-		       struct err *err)
+static int restore_all(const struct store_restore *restore, struct folders *folders, const char *sum,
+		       struct store_backup_made *made, struct err *err)
 {
 	auto_free char *part = xasprintf("%s/" PART, restore->data_dir);
-	int result = check_manifest(restore, folders, err);
+	int result = mark(folders, sum, err);
 
-	if (result == 0)
-		result = mark(folders, err);
 	if (result == 0)
 		result = restore_key(restore, folders, err);
 	if (result == 0)
@@ -253,21 +276,40 @@ static int restore_all(const struct store_restore *restore, struct folders *fold
 		result = restore->check(restore->arg, part, err);
 	if (result == 0 &&
 	    (syncfs(folders->to_fd) < 0 || renameat(folders->to_fd, PART, folders->to_fd, STORE_BACKUP_DATABASE) < 0 ||
-	     fsync(folders->to_fd) < 0 || unlinkat(folders->to_fd, MARK, 0) < 0 || fsync(folders->to_fd) < 0))
+	     fsync(folders->to_fd) < 0))
 		result = err_errno(err, "putting the database in its place in %s", restore->data_dir);
 	return result;
+}
+
+/* The contents of a database that was put in its place; opening it for writing first undoes what was cut off. */
+static int inspect_again(const struct store_restore *restore, struct store_backup_made *made, struct err *err)
+{
+	auto_free char *database = xasprintf("%s/" STORE_BACKUP_DATABASE, restore->data_dir);
+	struct store *store;
+
+	if (store_open(restore->data_dir, STORE_WRITE, &store, NULL) == 0)
+		store_close(store); /* of an older version it cannot be opened, and was not written */
+	return store_backup_inspect(database, made, err);
 }
 
 int store_restore(const struct store_restore *restore, struct store_backup_made *ret, struct err *err)
 {
 	auto_folders struct folders folders = {-1, -1, -1, -1, 0, 0};
 	struct store_backup_made made = {0};
+	char sum[SHA256_HEX_SIZE];
 	int result = open_folders(restore, &folders, err);
 
 	if (result == 0)
-		result = restore_all(restore, &folders, &made, err);
+		result = check_manifest(restore, &folders, sum, err);
+	if (result == 0)
+		result = is_in_place(restore, &folders, sum, err);
+	if (result >= 0)
+		result = result > 0 ? inspect_again(restore, &made, err)
+				    : restore_all(restore, &folders, sum, &made, err);
 	if (result == 0)
 		result = log_restore(restore, &made, err);
+	if (result == 0 && ((unlinkat(folders.to_fd, MARK, 0) < 0 && errno != ENOENT) || fsync(folders.to_fd) < 0))
+		result = err_errno(err, "taking the mark away from %s", restore->data_dir);
 	if (result == 0)
 		*ret = made;
 	return result;

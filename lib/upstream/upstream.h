@@ -99,6 +99,7 @@ struct upstream_list {
 	_Atomic int references;
 	struct upstream_text *texts; /* upstream_list_text */
 	size_t texts_length;
+	struct upstream_index *_Atomic index; /* upstream_search.c; NULL: nothing was looked for yet */
 };
 /* The list, from the cache while it is fresh. Blocks until `deadline_us` (clock_monotonic_us) at most; *ret is the
  * caller's. The error's code: ERR_UNAVAILABLE, ERR_LIMIT, ERR_CORRUPT (not MCP). */

@@ -163,38 +163,12 @@ static void finish_round(struct upstream_order *order)
 	connection_next_round(order, buf_steal(&out, NULL));
 }
 
-/* Members of an object, one after the other: *at begins at 0. */
-static bool next_member(struct raw object, size_t *at, struct raw *ret_key, struct raw *ret_value)
-{
-	auto_json struct json_object *keys = NULL;
-	size_t index = 0;
-
-	if (json_parse(object.text, object.length, &keys, NULL) < 0)
-		return false;
-	json_object_object_foreach(keys, key, value)
-	{
-		(void)value;
-		if (index++ != *at)
-			continue;
-		*ret_value = raw_member(object, key);
-		ret_key->text = xasprintf("%s", key);
-		ret_key->length = strlen(key);
-		++*at;
-		return true;
-	}
-	return false;
-}
-
 static void ask_one(struct upstream_order *order, struct raw key, struct raw request)
 {
 	auto_free char *method = raw_string(raw_member(request, "method"));
-	auto_buf struct buf name;
 	bool known;
-
-	buf_init(&name, ANSWER_MAX);
-	message_string(&name, key.text);
 	char *answer = answer_at_once(order->connection, method != NULL ? method : "", &known);
-	struct question *question = new_question(order->connection, order, (struct raw){name.data, name.length});
+	struct question *question = new_question(order->connection, order, key);
 
 	question->reply = answer;
 	if (answer == NULL) {
@@ -212,10 +186,8 @@ void connection_question(struct upstream_order *order, struct raw requests)
 		connection_next_round(order, NULL);
 		return;
 	}
-	while (at < QUESTIONS_MAX && next_member(requests, &at, &key, &request)) {
+	for (int asked = 0; asked < QUESTIONS_MAX && raw_next(requests, &at, &key, &request); asked++)
 		ask_one(order, key, request);
-		free(unconst(key.text));
-	}
 	finish_round(order);
 }
 

@@ -55,6 +55,7 @@ void upstream_list_free(struct upstream_list *list)
 		free(text);
 	}
 	free(list->left_out.items);
+	free(list->index);
 	free(list->tools);
 	free(list);
 }

@@ -301,26 +301,34 @@ static bool key_is(struct raw key, const char *name)
 	return text != NULL && streq(text, name);
 }
 
+bool raw_next(struct raw object, size_t *at, struct raw *ret_name, struct raw *ret_value)
+{
+	if (!raw_is_object(object))
+		return false;
+	const char *end = object.text + object.length, *name = behind_blanks(object.text + MAX(*at, 1), end);
+
+	if (*name == ',')
+		name = behind_blanks(name + 1, end);
+	if (*name != '"')
+		return false;
+	const char *behind = behind_string(name), *value = behind_blanks(behind_blanks(behind, end) + 1, end);
+
+	*ret_name = (struct raw){name, (size_t)(behind - name)};
+	behind = behind_value(value, end);
+	*ret_value = (struct raw){value, (size_t)(behind - value)};
+	*at = (size_t)(behind - object.text);
+	return true;
+}
+
 void raw_members(struct raw object, const char *const names[], size_t count, struct raw ret[])
 {
-	const char *end = object.text + object.length;
+	struct raw name, value;
 
 	memset(ret, 0, count * sizeof(*ret));
-	if (!raw_is_object(object))
-		return;
-	for (const char *at = behind_blanks(object.text + 1, end); *at == '"';) {
-		const char *behind = behind_string(at);
-		struct raw key = {at, (size_t)(behind - at)};
-
-		at = behind_blanks(behind_blanks(behind, end) + 1, end);
-		behind = behind_value(at, end);
+	for (size_t at = 0; raw_next(object, &at, &name, &value);)
 		for (size_t i = 0; i < count; i++)
-			if (key_is(key, names[i]))
-				ret[i] = (struct raw){at, (size_t)(behind - at)};
-		at = behind_blanks(behind, end);
-		if (*at == ',')
-			at = behind_blanks(at + 1, end);
-	}
+			if (key_is(name, names[i]))
+				ret[i] = value;
 }
 
 struct raw raw_member(struct raw object, const char *name)
@@ -407,22 +415,12 @@ static int by_key(const void *one, const void *two)
 static void canonical_object(struct buf *out, struct raw object)
 {
 	auto_free struct raw_pair *pairs = NULL;
+	struct raw_pair pair;
 	size_t count = 0;
-	const char *end = object.text + object.length;
 
-	for (const char *at = behind_blanks(object.text + 1, end); *at == '"';) {
-		const char *behind = behind_string(at);
-
+	for (size_t at = 0; raw_next(object, &at, &pair.key, &pair.value); pairs[count++] = pair)
 		if ((count & (count - 1)) == 0)
 			pairs = xrealloc(pairs, MAX(2 * count, 1), sizeof(*pairs));
-		pairs[count].key = (struct raw){at, (size_t)(behind - at)};
-		at = behind_blanks(behind_blanks(behind, end) + 1, end);
-		behind = behind_value(at, end);
-		pairs[count++].value = (struct raw){at, (size_t)(behind - at)};
-		at = behind_blanks(behind, end);
-		if (*at == ',')
-			at = behind_blanks(at + 1, end);
-	}
 	if (count > 0)
 		qsort(pairs, count, sizeof(*pairs), by_key);
 	buf_putc(out, '{');

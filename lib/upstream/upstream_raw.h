@@ -28,6 +28,9 @@ struct raw raw_value(const char *text, size_t length);
 struct raw raw_member(struct raw object, const char *name);
 /* The same of several names in one walk: of a large result each walk costs. */
 void raw_members(struct raw object, const char *const names[], size_t count, struct raw ret[]);
+/* Walks an object, in one walk for all of its members: *at begins at 0; false behind the last one, and where it is no
+ * object. *ret_name is the string as it is written, with its quotes. */
+bool raw_next(struct raw object, size_t *at, struct raw *ret_name, struct raw *ret_value);
 /* Walks an array: *at begins at 0; false behind the last item, and where it is no array. */
 bool raw_item(struct raw array, size_t *at, struct raw *ret);
 

@@ -10,6 +10,7 @@
 
 #include <ctype.h>
 #include <math.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include "lib/base/util.h"
@@ -21,6 +22,7 @@
 #define SYNONYM     0.5
 #define PROPERTIES  64 /* arguments of a tool that are read */
 #define FIELD_BYTES 4096
+#define TOOL_WORDS  512 /* different words of a tool that count */
 
 enum field { FIELD_NAME, FIELD_SERVER, FIELD_DESCRIPTION, FIELD_ARGUMENTS, FIELDS };
 static const double weights[FIELDS] = {8, 2, 3, 1};
@@ -131,35 +133,66 @@ static size_t query_words(const char *query, struct word *ret)
 	return count;
 }
 
-struct document {
-	double found[WORDS_MAX]; /* weighted occurrences of each word */
-	double length;
+/* The words of a list's tools, made once: a search compares numbers. One block, freed with the list. */
+struct indexed {
+	uint64_t word; /* hash_of its text */
+	double weight; /* of all its occurrences in this tool */
+};
+struct upstream_index {
+	struct document {
+		double length; /* words with their repetitions */
+		size_t first, count;
+	} * documents;
+	struct indexed words[];
 };
 
-static void read_field(struct document *document, const char *text, enum field field, const struct word *words,
-		       size_t count)
+static uint64_t hash_of(const char *word) /* FNV-1a */
+{
+	uint64_t hash = UINT64_C(0xcbf29ce484222325);
+
+	for (; *word; word++)
+		hash = (hash ^ (unsigned char)*word) * UINT64_C(0x100000001b3);
+	return hash;
+}
+
+/* An index that is being made. */
+struct making {
+	struct indexed *words;
+	size_t count;
+	struct document *document;
+};
+
+static void read_field(struct making *making, const char *text, enum field field)
 {
 	char word[WORD_SIZE];
 	const char *end = text + FIELD_BYTES;
 
-	for (const char *at = text; at < end && next_word(&at, word, true); document->length++)
-		for (size_t i = 0; i < count; i++)
-			if (streq(words[i].text, word))
-				document->found[i] += weights[field];
+	for (const char *at = text; at < end && next_word(&at, word, true); making->document->length++) {
+		struct document *document = making->document;
+		const uint64_t hash = hash_of(word);
+		struct indexed *found = making->words + document->first, *behind = found + document->count;
+
+		while (found < behind && found->word != hash)
+			found++;
+		if (found == behind && document->count < TOOL_WORDS) {
+			*found = (struct indexed){.word = hash};
+			document->count++;
+		}
+		if (found < making->words + document->first + document->count)
+			found->weight += weights[field];
+	}
 }
 
-static void read_tool(struct document *ret, const struct upstream_list *list, const struct upstream_tool *tool,
-		      const struct word *words, size_t count)
+static void read_tool(struct making *making, const struct upstream_list *list, const struct upstream_tool *tool)
 {
 	struct json_object *schema = json_get(tool->object, "inputSchema", json_type_object);
 	struct json_object *properties = schema != NULL ? json_get(schema, "properties", json_type_object) : NULL;
 	const char *texts[] = {tool->name, list->server->name, json_get_string(tool->object, "description")};
 	int left = PROPERTIES;
 
-	*ret = (struct document){.length = 0};
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
 		if (texts[i] != NULL)
-			read_field(ret, texts[i], (enum field)i, words, count);
+			read_field(making, texts[i], (enum field)i);
 	if (properties == NULL)
 		return;
 	json_object_object_foreach(properties, name, property)
@@ -170,10 +203,36 @@ static void read_tool(struct document *ret, const struct upstream_list *list, co
 
 		if (left-- <= 0)
 			break;
-		read_field(ret, name, FIELD_ARGUMENTS, words, count);
+		read_field(making, name, FIELD_ARGUMENTS);
 		if (text != NULL)
-			read_field(ret, text, FIELD_ARGUMENTS, words, count);
+			read_field(making, text, FIELD_ARGUMENTS);
 	}
+}
+
+static const struct upstream_index *index_of(struct upstream_list *list)
+{
+	struct upstream_index *index = list->index, *other = NULL;
+
+	if (index != NULL)
+		return index;
+	auto_free struct indexed *words = NULL;
+	auto_free struct document *documents = xcalloc(list->count + 1, sizeof(*documents));
+	size_t count = 0;
+
+	for (size_t i = 0; i < list->count; i++) {
+		words = xrealloc(words, count + TOOL_WORDS, sizeof(*words));
+		documents[i].first = count;
+		read_tool(&(struct making){.words = words, .document = &documents[i]}, list, &list->tools[i]);
+		count += documents[i].count;
+	}
+	index = xmalloc(sizeof(*index) + count * sizeof(*words) + list->count * sizeof(*documents));
+	if (words != NULL)
+		memcpy(index->words, words, count * sizeof(*words));
+	index->documents = memcpy(index->words + count, documents, list->count * sizeof(*documents));
+	if (atomic_compare_exchange_strong(&list->index, &other, index))
+		return index;
+	free(index); /* another thread was first */
+	return other;
 }
 
 static int by_score(const void *one, const void *two)
@@ -183,28 +242,43 @@ static int by_score(const void *one, const void *two)
 	return (a->score < b->score) - (a->score > b->score);
 }
 
-/* Of every document, in place: BM25 over the words. */
-static void rank(const struct document *documents, size_t n, const struct word *words, size_t count,
-		 struct upstream_found *found)
+/* What is searched: the tools of all lists, one after the other. */
+struct searched {
+	struct upstream_found *found;
+	const struct document **documents;
+	const struct indexed **words; /* of each one's list */
+	size_t count;
+	double length; /* of all */
+};
+
+static double weight_in(const struct searched *searched, size_t at, uint64_t word)
 {
-	double total = 0;
+	const struct document *document = searched->documents[at];
+	const struct indexed *words = searched->words[at] + document->first;
 
-	for (size_t d = 0; d < n; d++)
-		total += documents[d].length;
-	for (size_t i = 0; i < count; i++) {
-		size_t holders = 0;
+	for (size_t i = 0; i < document->count; i++)
+		if (words[i].word == word)
+			return words[i].weight;
+	return 0;
+}
 
-		for (size_t d = 0; d < n; d++)
-			holders += documents[d].found[i] > 0;
-		double rarity = log(1 + ((double)(n - holders) + 0.5) / ((double)holders + 0.5));
+/* Adds to every tool's score what a word is worth there: BM25. */
+static void rank(struct searched *searched, const struct word *word, double *weights_there)
+{
+	const double n = (double)searched->count;
+	const uint64_t hash = hash_of(word->text);
+	size_t holders = 0;
 
-		for (size_t d = 0; d < n; d++) {
-			double f = documents[d].found[i], length = documents[d].length * (double)n / total;
+	for (size_t i = 0; i < searched->count; i++)
+		holders += (weights_there[i] = weight_in(searched, i, hash)) > 0;
+	const double rarity = log(1 + (n - (double)holders + 0.5) / ((double)holders + 0.5));
 
-			if (f > 0)
-				found[d].score +=
-					words[i].weight * rarity * f * (K1 + 1) / (f + K1 * (1 - B + B * length));
-		}
+	for (size_t i = 0; i < searched->count; i++) {
+		const double f = weights_there[i], length = searched->documents[i]->length * n / searched->length;
+
+		if (f > 0)
+			searched->found[i].score +=
+				word->weight * rarity * f * (K1 + 1) / (f + K1 * (1 - B + B * length));
 	}
 }
 
@@ -216,16 +290,24 @@ size_t upstream_search(struct upstream_list *const *lists, size_t n_lists, const
 
 	for (size_t i = 0; i < n_lists; i++)
 		n += lists[i]->count;
-	auto_free struct document *documents = xcalloc(n + 1, sizeof(*documents));
 	auto_free struct upstream_found *found = xcalloc(n + 1, sizeof(*found));
+	auto_free const struct document **documents = xcalloc(n + 1, sizeof(struct document *));
+	auto_free const struct indexed **indexed = xcalloc(n + 1, sizeof(struct indexed *));
+	auto_free double *there = xcalloc(n + 1, sizeof(*there));
+	struct searched searched = {.found = found, .documents = documents, .words = indexed};
 
-	n = 0;
-	for (size_t i = 0; i < n_lists; i++)
-		for (size_t k = 0; k < lists[i]->count; k++, n++) {
-			found[n] = (struct upstream_found){lists[i], &lists[i]->tools[k], 0};
-			read_tool(&documents[n], lists[i], &lists[i]->tools[k], words, count);
+	for (size_t i = 0; i < n_lists; i++) {
+		const struct upstream_index *index = index_of(lists[i]);
+
+		for (size_t k = 0; k < lists[i]->count; k++, searched.count++) {
+			found[searched.count] = (struct upstream_found){lists[i], &lists[i]->tools[k], 0};
+			documents[searched.count] = &index->documents[k];
+			indexed[searched.count] = index->words;
+			searched.length += index->documents[k].length;
 		}
-	rank(documents, n, words, count, found);
+	}
+	for (size_t i = 0; i < count; i++)
+		rank(&searched, &words[i], there);
 	qsort(found, n, sizeof(*found), by_score);
 	while (matched < n && found[matched].score > 0)
 		matched++;

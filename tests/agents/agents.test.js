@@ -40,9 +40,11 @@ after(async () => {
 });
 
 /* What its client makes of a result, where that is not what it should: these are theirs to mend.
- *   meta   it hands _meta to the model and does not say who it is (tools.c, meta_to_model), so it is connected to /mcp?results=none
+ *   meta   it hands _meta to the model, so it is connected to /mcp?results=none
  *   image  'text': the image arrives as base64 between other text; 'none': chat completions have no images in results, and it drops them */
 const known = {
+	'@langchain/mcp-adapters': { meta: true },
+	'@google/gemini-cli': { meta: true },
 	'@openai/agents, chat completions': { image: 'none' },
 	'@mastra/mcp': { meta: true, image: 'text' },
 	genkit: { image: 'text', meta: true },

@@ -46,6 +46,7 @@ before(async () => {
 			mcpServers: {
 				everything: { command: node, args: [everything], jail: false, tools: { allow: ['*image', 'echo', 'toggle*'], ask: ['get-sum'], deny: ['get-env'], default: 'allow' } },
 				awkward: { command: node, args: [script], jail: false, tools: { allow: ['*'] } },
+				away: { url: 'http://127.0.0.1:1/mcp', private: true, tools: { allow: ['*'] } },
 				broken: { command: '${SP_NO_SUCH_VARIABLE}' },
 			},
 		}),
@@ -128,6 +129,16 @@ test('who cannot be asked, and what is denied; the record and its replay', { tim
 	assert.ok(names.includes('awkward__grow') && !names.some((name) => name.startsWith('everything__')), names.join());
 	await assert.rejects(client.callTool({ name: 'everything__echo', arguments: { message: 'x' } }), /Unknown tool/);
 	await client.close();
+});
+
+test('a tool of a server that is down is not available now, and no unknown tool', { timeout: TIMEOUT_MS }, async () => {
+	for (const make of [v1, v2]) {
+		const { client } = await make();
+		const result = await client.callTool({ name: 'away__search', arguments: {} });
+		assert.equal(result.isError, true);
+		assert.match(result.content[0].text, /the server away is not available now: try again later/);
+		await client.close();
+	}
 });
 
 test('clients hear that the tools of a server changed', { timeout: TIMEOUT_MS }, async () => {

@@ -67,10 +67,10 @@ test('files over HTTP', { timeout: TIMEOUT_MS }, async (t) => {
 
 /* The SDK's client refuses a structured result that does not fit the tool's output schema. */
 test('details of the file tools fit their schemas', { timeout: TIMEOUT_MS }, async () => {
-	const stack = await Stack.start({ env: { SALLYPORT_TOOLS_RESULTS: 'both' } });
+	const stack = await Stack.start();
 	const client = new Client({ name: 'sallyport-test', version: '1' });
 	try {
-		await client.connect(new StreamableHTTPClientTransport(new URL(stack.url), { requestInit: { headers: stack.headers } }));
+		await client.connect(new StreamableHTTPClientTransport(new URL(`${stack.url}?results=both`), { requestInit: { headers: stack.headers } }));
 		await client.listTools();
 		const call = async (name, args) => {
 			const result = await client.callTool({ name, arguments: { conversationId: 'sdk', ...args } });

@@ -116,6 +116,59 @@ languages() {
 	sp_until "" languages "$before"
 }
 
+@test "each tool is refused to exactly the tokens whose list lacks it" {
+	local all scope tool listed
+	scoped admin
+	list tools/list
+	all=$(tools)
+	[ "$(wc -w <<<"$all")" -ge 11 ]
+	for scope in run files network; do
+		scoped "$scope"
+		list tools/list
+		listed=" $(tools) "
+		for tool in $all; do
+			sp_call "$tool" '{"conversationId":"none"}'
+			if [[ $listed == *" $tool "* ]]; then [ "$SP_STATUS" != 403 ]; else [ "$SP_STATUS" = 403 ]; fi || sp_die "$tool, $scope: $SP_STATUS"
+		done
+	done
+}
+
+# Every row of the table of routes: METHOD PATH, and the statuses for tokens with run, files, network, admin, and for none.
+ROUTES='
+	GET /_token 204 204 204 204 401
+	POST /mcp 200 200 200 200 401
+	POST /mcp/ 200 200 200 200 401
+	GET /sse 404 404 404 404 401
+	POST /messages 404 404 404 404 401
+	PUT /files/ 403 201 403 200 401
+	DELETE /files/ 403 204 403 404 401
+	GET /admin 404 404 404 404 404
+	GET /admin/ 404 404 404 404 404
+	GET /v1/ 404 404 404 404 401
+	GET /healthz 200 200 200 200 200
+	GET /readyz 200 200 200 200 200
+	GET /metrics 200 200 200 200 200
+'
+@test "each route of the table asks for a token, and for the scope that it needs" {
+	local method path statuses place status scope
+	diff <(sed -nE 's/^\t\{"(\/[^"]*)", (true|false), ".*/\1/p' "$SP_ROOT/cgi/routes.c" | sort) <(awk 'NF { print $2 }' <<<"$ROUTES" | sort -u)
+	scoped admin
+	sp_call write_file '{"conversationId":"c","path":"a","content":"x"}'
+	place=$(sp_get details.file.url | sed -E 's|^.*(/files/[0-9a-f]{64}/).*|\1|')
+	while read -r method path statuses; do
+		[ -n "$method" ] || continue
+		for scope in run files network admin; do
+			scoped "$scope"
+			status=${statuses%% *} statuses=${statuses#* }
+			[ "$path" != /files/ ] || path=${place}new
+			printf '{"jsonrpc":"2.0","id":1,"method":"ping"}' | sp_http "$method" "$path" REMOTE_ADDR=127.0.0.1
+			[ "$SP_STATUS" = "$status" ] || sp_die "$method $path, $scope: $SP_STATUS"
+		done
+		printf '{"jsonrpc":"2.0","id":1,"method":"ping"}' | SP_BARE=yes sp_http "$method" "$path" REMOTE_ADDR=127.0.0.1 CONTENT_TYPE=application/json
+		[ "$SP_STATUS" = "$statuses" ] || sp_die "$method $path, no token: $SP_STATUS"
+	done <<<"$ROUTES"
+}
+
 @test "a batch is no way around it" {
 	scoped files
 	open_session 2025-03-26
@@ -209,33 +262,26 @@ languages() {
 	run -2 "$SP_BIN/sallyport" token add --config "$SP_CONFIG" --owner eve --results none
 }
 
-# details: whether the last answer carries those for programs
-details() {
-	jq '.result._meta // {} | has("sallyport/result")' "$SP_DIR/body"
-}
-
-@test "a client that is known to hand _meta to its model gets no details, unless somebody chose; its lists are those of all" {
-	local name query none lists=() arguments='{"conversationId":"m","language":"bash","code":"echo 1"}'
-	for name in gemini-cli-mcp-client @langchain/mcp-adapters gemini-cli-mcp-client2 ''; do
-		none=$([[ $name == gemini-cli-mcp-client || $name == @* ]] && echo false || echo true)
+@test "the address comes before the token, and the client's name changes nothing; its lists are those of all" {
+	local name lists=() arguments='{"conversationId":"m","language":"bash","code":"echo 1"}'
+	local call='{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"run_code","arguments":'"$arguments"'}}'
+	details() { jq '.result._meta // {} | has("sallyport/result")' "$SP_DIR/body"; }
+	for name in gemini-cli-mcp-client ''; do
 		open_session 2025-06-18 "$name"
-		for query in '' '?results=content'; do
-			sp_http POST "/mcp$query" HTTP_MCP_SESSION_ID="$SESSION" \
-				<<<'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"run_code","arguments":'"$arguments"'}}'
+		for query in '' '?results=none'; do
+			sp_http POST "/mcp$query" HTTP_MCP_SESSION_ID="$SESSION" <<<"$call"
 			[ "$(jq -r '.result.content[0].text' "$SP_DIR/body")" = 1 ]
-			[ "$(details)" = "$([ "$query" ] && echo true || echo "$none")" ]
+			[ "$(details)" = "$([ "$query" ] && echo false || echo true)" ]
 		done
 		sp_http POST /mcp HTTP_MCP_SESSION_ID="$SESSION" <<<'{"jsonrpc":"2.0","id":2,"method":"tools/list"}'
 		lists+=("$(md5sum <"$SP_DIR/body")")
 		HTTP_MCP_NAME=run_code modern tools/call '"name":"run_code","arguments":'"$arguments"',' "$name"
-		[ "$(details)" = "$none" ]
+		[ "$(details)" = true ]
 	done
 	[ "$(printf '%s\n' "${lists[@]}" | sort -u | wc -l)" = 1 ]
 	SP_TOKEN=$("$SP_BIN/sallyport" token add --config "$SP_CONFIG" --owner eve --results content)
-	open_session 2025-06-18 gemini-cli-mcp-client
-	sp_http POST /mcp HTTP_MCP_SESSION_ID="$SESSION" \
-		<<<'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"run_code","arguments":'"$arguments"'}}'
-	[ "$(details)" = true ]
+	sp_http POST "/mcp?results=none" <<<"$call"
+	[ "$(details)" = false ]
 }
 
 # batch MESSAGE… in $SESSION

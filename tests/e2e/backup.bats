@@ -102,11 +102,12 @@ moment() {
 
 @test "killed at any step, the folder holds a whole moment, and the next one goes on" {
 	local point killed=0 code
-	for point in renameat:1 renameat:2 renameat:3 syncfs:1 fsync:1 fsync:2 mkdirat:1 unlink:1 write:3 pwrite64:5; do
+	for point in renameat:1 renameat:2 renameat:3 renameat:4 syncfs:1 fsync:1 fsync:2 mkdirat:1 unlink:1 write:3 pwrite64:5; do
 		call "open('file', 'w').write('$point'); print('$point')"
 		strace -f -o /dev/null -e trace="${point%:*}" -e inject="${point%:*}:signal=KILL:when=${point#*:}" \
-			"$SP_BIN/sallyport" backup --config "$SP_CONFIG" "$SP_DIR/save" >/dev/null 2>&1 && code=0 || code=$?
+			"$SP_BIN/sallyport" backup --key --config "$SP_CONFIG" "$SP_DIR/save" >/dev/null 2>&1 && code=0 || code=$?
 		[ "$code" = 0 ] || killed=$((killed + 1))
+		cmp "$SP_DIR/save/secret.key" "$SP_DIR/data/secret.key"
 		cli 0 sallyport verify --blobs "$SP_DIR/save"
 		cli 0 back restore "$SP_DIR/save"
 		rm -r "$SP_DIR/back"
@@ -118,7 +119,7 @@ moment() {
 
 @test "a restore that was killed can be repeated, and no gateway takes it for a record" {
 	local point code killed=0
-	for point in renameat:1 renameat:9 syncfs:1 fsync:2 write:5; do
+	for point in renameat:9 syncfs:1 fsync:2 write:5 renameat:1; do
 		strace -f -o /dev/null -e trace="${point%:*}" -e inject="${point%:*}:signal=KILL:when=${point#*:}" \
 			"$SP_BIN/sallyport" restore --config "$SP_DIR/back.json" "$SP_DIR/save" >/dev/null 2>&1 && code=0 || code=$?
 		[ "$code" = 0 ] || killed=$((killed + 1))
@@ -126,6 +127,7 @@ moment() {
 			run ! timeout 10 "$SP_BIN/sallyport-gateway" --config "$SP_DIR/back.json"
 			rm -f "$SP_DIR/back/sallyport.db"
 		fi
+		[ ! -e "$SP_DIR/back/sallyport.db" ] || rm -r "$SP_DIR/back" # it was put in its place before
 	done
 	[ "$killed" -ge 4 ]
 	[ -e "$SP_DIR/back/restoring" ]
@@ -133,6 +135,38 @@ moment() {
 	[ ! -e "$SP_DIR/back/restoring" ]
 	cli 0 back verify --blobs
 	rm -r "$SP_DIR/back"
+}
+
+@test "a restore that was killed behind its end ends with the next one, which restores nothing again" {
+	strace -f -o /dev/null -e trace=unlink -e inject=unlink:signal=KILL:when=1 \
+		"$SP_BIN/sallyport" restore --config "$SP_DIR/back.json" "$SP_DIR/save" >/dev/null 2>&1 || true
+	[ -e "$SP_DIR/back/restoring" ]
+	[ -e "$SP_DIR/back/sallyport.db" ]
+	local inode
+	inode=$(stat -c %i "$SP_DIR/back/sallyport.db")
+	cli 0 back restore "$SP_DIR/save"
+	[ ! -e "$SP_DIR/back/restoring" ]
+	[ "$(stat -c %i "$SP_DIR/back/sallyport.db")" = "$inode" ]
+	cli 0 back verify --blobs
+	cli 5 back restore "$SP_DIR/save"
+	[[ $stderr == *"is not empty"* ]]
+	rm -r "$SP_DIR/back"
+}
+
+@test "of two restores into one folder at once one is whole and the other is refused" {
+	local first second
+	for _ in 1 2 3 4 5; do
+		"$SP_BIN/sallyport" restore --config "$SP_DIR/back.json" "$SP_DIR/save" >"$SP_DIR/one" 2>&1 &
+		first=$!
+		"$SP_BIN/sallyport" restore --config "$SP_DIR/back.json" "$SP_DIR/save" >"$SP_DIR/two" 2>&1 && second=0 || second=$?
+		wait "$first" && first=0 || first=$?
+		cat "$SP_DIR/one" "$SP_DIR/two"
+		[ "$first" = 0 ] || [ "$second" = 0 ]
+		[ "$first" = 0 ] || grep -E 'another restore writes|is not empty|has a database' "$SP_DIR/one"
+		[ "$second" = 0 ] || grep -E 'another restore writes|is not empty|has a database' "$SP_DIR/two"
+		cli 0 back verify --blobs
+		rm -r "$SP_DIR/back"
+	done
 }
 
 @test "into itself, two at once, no room" {

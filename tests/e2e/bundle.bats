@@ -46,7 +46,7 @@ refuse() {
 	say python 'print(z + 1)' '{"session": true}'
 	sp_stdio_end
 	cli 0 sallyport export --output "$SP_DIR/b" --all --json
-	[ "$output" = '{"summary":{"executions":4}}' ]
+	[ "$output" = '{"summary":{"executions":4,"erased":0}}' ]
 	cli 0 other import "$SP_DIR/b" --json
 	[ "$output" = '{"summary":{"executions":4,"new":4,"already_there":0}}' ]
 	cli 0 other import "$SP_DIR/b" --json
@@ -329,4 +329,22 @@ broken() {
 	# Imported elsewhere, the runs have entries of that log.
 	cli 0 other import "$SP_DIR/b"
 	run -0 "$SP_BIN/sallyport" verify --blobs "$SP_DIR/other"
+}
+
+@test "export by filters leaves out what was erased, and counts it" {
+	say bash 'echo one'
+	say bash 'echo two'
+	local first second
+	first=$(sp_sql 'SELECT min(id) FROM execution')
+	second=$(sp_sql 'SELECT max(id) FROM execution')
+	cli 0 sallyport forget --execution "$first" --yes
+	cli 3 sallyport export "$first" -o "$SP_DIR/b"
+	[[ $stderr == *"was removed on"* ]]
+	[ ! -e "$SP_DIR/b" ]
+	cli 0 sallyport export --all -o "$SP_DIR/b"
+	[[ $output == "1 executions exported"*"1 were left out: their content was erased"* ]]
+	cli 0 sallyport export --all -o "$SP_DIR/b" --json
+	[ "$(jq -c .summary <<<"$output")" = '{"executions":1,"erased":1}' ]
+	cli 0 other import "$SP_DIR/b"
+	[ "$(sqlite3 "$SP_DIR/other/sallyport.db" 'SELECT id FROM execution')" = "$second" ]
 }

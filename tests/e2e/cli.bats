@@ -32,6 +32,16 @@ commands() {
 	[ "$(sallyport help run)" = "$(sallyport run --help)" ]
 }
 
+@test "help: commands in groups, the most used first" {
+	run -0 sallyport help
+	[ "$(grep -v '^  ' <<<"$output" | sed -n '/Commands:/,$p' | sed '1d; $d' | grep .)" = "Run programs
+Look at what ran
+Replay and grade
+Carry the record elsewhere
+Operate a server" ]
+	[ "$(grep -A1 -E '^(Run|Look|Replay|Carry|Operate) ' <<<"$output" | sed -n 's/^  \([a-z]*\) .*/\1/p' | xargs)" = "run log replay export doctor" ]
+}
+
 @test "every command explains itself with an example and exit codes" {
 	local command
 	for command in $(commands); do
@@ -43,13 +53,29 @@ commands() {
 	[ "$(commands | wc -l)" -ge 8 ]
 }
 
-@test "sallyport(1) describes every command and option, and no others" {
-	local page=$SP_ROOT/docs/sallyport.1 command
+@test "man pages: one for each command, correct mdoc, with the options and exit codes of --help" {
+	local command
+	diff <(commands | sort) <(printf '%s\n' "$SP_ROOT"/docs/man/sallyport-*.mdoc | sed 's/.*sallyport-\(.*\)\.mdoc/\1/' | sort)
 	for command in $(commands); do
-		grep -q "^\.Cm $command" "$page"
+		"$SP_ROOT/docs/man/page" "$SP_BIN/sallyport" "$SP_ROOT/docs/man/sallyport-$command.mdoc" >"sallyport-$command.1"
+		diff <(sallyport "$command" --help | grep -oE '^  (-., )?--[a-z-]+' | grep -oE -- '--[a-z-]+' | sort -u) \
+			<({ printf '%s\n' --config --json --help && sed -nE 's/^\.It (Fl . , )?Fl (-[a-z-]+).*/-\2/p' "sallyport-$command.1"; } | sort -u)
+		diff <(sallyport "$command" --help | sed '1,/^Exit codes:/d' | sed -nE 's/^  ([^ ]+) .*/\1/p') \
+			<(sed '1,/^\.Sh EXIT STATUS/d; /^\.El/,$d' "sallyport-$command.1" | sed -n 's/^\.It //p')
 	done
-	diff <(for command in $(commands); do sallyport "$command" --help; done | grep -oE '^  (-., )?--[a-z-]+' | grep -oE -- '--[a-z-]+' | sort -u) \
-		<(grep -oE '^\.It Fl .*' "$page" | grep -oE 'Fl -[a-z-]+' | sed 's/^Fl /-/' | sort -u)
+	"$SP_ROOT/docs/man/page" "$SP_BIN/sallyport" "$SP_ROOT/docs/man/sallyport.mdoc" >sallyport.1
+	[ "$(grep -c '^\.It Xr sallyport-' sallyport.1)" = "$(commands | wc -l)" ]
+	mandoc -Tlint -W warning sallyport*.1 >lint 2>&1 || cat lint
+	run ! grep -v 'outdated mandoc.db' lint
+}
+
+@test "man pages: prose cannot name an option that the command does not have" {
+	printf '.Pp\nSee\n.Fl -frob .\n' >sallyport-log.mdoc
+	run ! "$SP_ROOT/docs/man/page" "$SP_BIN/sallyport" sallyport-log.mdoc
+	[[ $output == *"sallyport-log.mdoc:3: sallyport log has no option --frob"* ]]
+	printf '.Sh OPTIONS\n.It Fl -memory\nMore.\n' >sallyport-log.mdoc
+	run ! "$SP_ROOT/docs/man/page" "$SP_BIN/sallyport" sallyport-log.mdoc
+	[[ $output == *"has no option --memory"* ]]
 }
 
 @test "completion offers commands, options, verbs" {
@@ -65,6 +91,8 @@ commands() {
 	[ "$(complete_words run --out)" = --output-dir ]
 	[ "$(complete_words log --verdict T)" = TO ]
 	[ "$(complete_words token r)" = revoke ]
+	[ "$(complete_words owners '')" = "list place pack unpack leave" ]
+	[ "$(complete_words replay --priority '')" = "idle normal" ]
 	touch only-file.py
 	[ "$(complete_words run only)" = only-file.py ]
 }
@@ -227,7 +255,7 @@ commands() {
 	# every key of jail/ has a text in cli/
 	local key
 	while read -r key; do
-		grep -qE "^	\\{\"$key\", |\"$key\"\\)" "$SP_ROOT/cli/doctor_jailer.c" || { echo "no remedy for $key" && return 1; }
+		grep -qE "^	\\{\"$key\",|\"$key\"\\)" "$SP_ROOT/cli/doctor_jailer.c" || { echo "no remedy for $key" && return 1; }
 	done < <(sed -nE 's/^\t\[START_[A-Z_]+\] = \{"([a-z ]+)".*/\1/p' "$SP_ROOT/jail/start.c" && printf '%s\n' jail jailer runners subids swap freezer landlock landlock-new)
 }
 

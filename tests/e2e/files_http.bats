@@ -215,6 +215,55 @@ FORM="CONTENT_TYPE=multipart/form-data; boundary=frontier"
 	[ ! -s "$SP_DIR/body" ]
 }
 
+@test "archives that nobody reads leave other calls alone" {
+	local all other
+	all=$(place unread)
+	other=$(place unread-too)
+	head -c 5000000 /dev/urandom | sp_http PUT "${all}large"
+	head -c 5000000 /dev/urandom | sp_http PUT "${other}large"
+	# 300 requests of one address for one archive, 30 for another one: what they answer is counted, and none is read on.
+	/usr/bin/python3 - "$SP_SOCKET" "$all?zip" "$other?zip" 2>"$SP_DIR/unread.err" >"$SP_DIR/unread" <<-'END' 3>&- &
+		import socket, struct, sys
+		def record(kind, content):
+		    return struct.pack('>BBHHBB', 1, kind, 1, len(content), 0, 0) + content
+		def pair(name, value):
+		    return struct.pack('>II', len(name) | 1 << 31, len(value) | 1 << 31) + name + value
+		def ask(uri, address):
+		    s = socket.socket(socket.AF_UNIX)
+		    s.connect(sys.argv[1])
+		    params = {'REQUEST_METHOD': 'GET', 'REQUEST_URI': uri, 'HTTP_HOST': '127.0.0.1:8080', 'REMOTE_ADDR': address}
+		    s.sendall(record(1, struct.pack('>HB5x', 1, 0)) + record(4, b''.join(pair(k.encode(), v.encode()) for k, v in params.items())) +
+		              record(4, b'') + record(5, b''))
+		    return s, s.recv(64, socket.MSG_PEEK)
+		counts = {}
+		held = []
+		for uri, address, n in (sys.argv[2], '192.0.2.1', 300), (sys.argv[3], '192.0.2.1', 30), (sys.argv[3], '192.0.2.2', 30):
+		    for _ in range(n):
+		        s, head = ask(uri, address)
+		        held.append(s)
+		        key = (uri[-12:], address, b'Status: 429' in head)
+		        counts[key] = counts.get(key, 0) + 1
+		print(sorted(counts.values()), flush=True)
+		sys.stdin.close()
+		__import__('signal').pause()
+	END
+	local asker=$!
+	sp_until "$asker" test -s "$SP_DIR/unread"
+	cat "$SP_DIR/unread"
+	[ "$(cat "$SP_DIR/unread")" = '[8, 8, 22, 30, 292]' ]
+	sp_call list_files '{"conversationId":"main"}'
+	status 200
+	get "${PLACE}seed" REMOTE_ADDR=192.0.2.3
+	status 200
+	get "$all" REMOTE_ADDR=192.0.2.3
+	status 429
+	[ "$(header Retry-After)" = 1 ]
+	kill "$asker"
+	wait "$asker" || true
+	zip_again() { get "$all?zip" REMOTE_ADDR=192.0.2.3 && [ "$SP_STATUS" = 200 ]; }
+	sp_until "" zip_again
+}
+
 @test "10,000 files are listed in 20 ms, on a free machine" {
 	local all us
 	all=$(place ten-thousand)
@@ -258,6 +307,17 @@ FORM="CONTENT_TYPE=multipart/form-data; boundary=frontier"
 	status 404
 	SP_TOKEN=wrong sp_http GET "$bare" </dev/null
 	status 401
+	local scope address
+	for scope in run network; do
+		# shellcheck disable=SC2034 # lib.bash reads it
+		SP_TOKEN=$("$SP_BIN/sallyport" token add --config "$SP_CONFIG" --owner alice --scope "$scope")
+		for address in "$bare" "${bare%/d/*}/" "${bare%/d/*}/?zip"; do
+			sp_http GET "$address" </dev/null
+			status 403
+		done
+	done
+	SP_TOKEN=$("$SP_BIN/sallyport" token add --config "$SP_CONFIG" --owner alice --scope files) sp_http GET "$bare" </dev/null
+	status 200
 	get "${bare%/d/*}/"
 	status 403
 	sp_http GET "${bare%/d/*}/" HTTP_ACCEPT=text/html </dev/null

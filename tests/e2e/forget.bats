@@ -45,6 +45,24 @@ teardown() {
 	sp_cli show "$ID" --stdout | grep -q '^x$'
 }
 
+@test "forget: a file that was put back from before another run verifies after the run that left it was erased" {
+	for what in "" --only-output; do
+		sp_run_bash 'echo 1 >f'
+		first=$ID
+		sp_run_bash 'echo 2 >f'
+		second=$ID
+		# shellcheck disable=SC2086 # nothing, or an option
+		sp_cli forget --execution "$first" $what --yes
+		sp_cli undo "$second"
+		sp_cli verify --blobs
+		sp_run_bash 'cat f'
+		[ "$(sp_cli show "$ID" --stdout)" = 1 ]
+	done
+	sp_call restore_files "$(jq -cn --arg id "$second" '{conversationId: "talk", executionId: $id, state: "after"}')"
+	sp_cli forget --execution "$second" --yes
+	sp_cli verify --blobs
+}
+
 @test "forget: a client that asks again gets a sentence, and nothing runs twice" {
 	sp_run_bash 'echo once; echo 1 >>count' '{idempotencyKey: "k1"}'
 	sp_call run_code '{"conversationId":"talk","language":"bash","code":"echo once; echo 1 >>count","idempotencyKey":"k1"}'
@@ -69,6 +87,12 @@ teardown() {
 	done
 	run sp_cli forget --execution 0123
 	[ "$status" -eq 3 ]
+	for args in "" --yes; do
+		# shellcheck disable=SC2086 # nothing, or an option
+		run sp_cli forget --owner alcie $args
+		[ "$status" -eq 3 ]
+		[[ $output == *'no owner "alcie" has tokens or a record here'* ]]
+	done
 	sp_run_bash 'echo a >a'
 	run sp_cli forget --owner alice --conversation other --yes
 	[[ $output == *"0 runs and 0 conversations"* ]]

@@ -469,6 +469,47 @@ runs_with() {
 	[ "$SP_STATUS" = 200 ]
 }
 
+@test "a stopping gateway refuses new requests at once with 503 and Retry-After" {
+	SP_GATEWAY_PID=$(tail -1 "$SP_DIR/pids")
+	run_in_background drained "sleep $SP_ASLEEP; echo drained"
+	sp_until "" sp_asleep
+	: >"$SP_DIR/gateway.log"
+	kill -TERM "$SP_GATEWAY_PID"
+	sp_until "" grep -q 'stopping signal=TERM' "$SP_DIR/gateway.log"
+	for _ in 1 2 3; do
+		sp_call run_code "$(python refused 'open("never", "w")')"
+		[ "$SP_STATUS" = 503 ]
+		grep -qi '^retry-after: 2' "$SP_DIR/head"
+		[[ $(sp_get .error.message) == *"nothing was done, send the request again"* ]]
+	done
+	sp_http GET /healthz </dev/null
+	[ "$SP_STATUS" = 200 ]
+	sp_wake
+	sp_until "" sp_gone "$CLIENT"
+	grep -q '"stdout":"drained\\n"' "$SP_DIR/drained.json.reply"
+	sp_until "" sp_gone "$SP_GATEWAY_PID"
+	[ ! -e "$SP_SOCKET" ]
+	sp_start_gateway
+	sp_call list_files '{"conversationId":"refused"}'
+	[[ $(cat "$SP_DIR/body") != *never* ]]
+}
+
+@test "SIGHUP ends nothing" {
+	kill -HUP "$(tail -1 "$SP_DIR/pids")"
+	sp_until "" grep -q 'SIGHUP is ignored' "$SP_DIR/gateway.log"
+	sp_http GET /healthz </dev/null
+	[ "$SP_STATUS" = 200 ]
+}
+
+@test "a gateway that may open too few files is refused at the start" {
+	mkdir "$SP_DIR/few"
+	printf '{"data_dir": "%s", "public_base_url": "http://127.0.0.1:9", "gateway": {"socket": "%s"}}' "$SP_DIR/few" "$SP_DIR/few.sock" >"$SP_DIR/few.json"
+	run bash -c "ulimit -n 95; exec timeout $SP_DEADLINE '$SP_BIN/sallyport-gateway' --config '$SP_DIR/few.json' 3>&-"
+	[ "$status" -ne 0 ] && [ "$status" -ne 124 ]
+	[[ $output == *"95 open files are allowed, and a gateway of 16 threads needs 96: raise LimitNOFILE= (ulimit -n), or lower gateway.threads"* ]]
+	[ -z "$(ls -A "$SP_DIR/few")" ]
+}
+
 @test "a session that nobody used for as long as a conversation lives is gone; one in use stays" {
 	local idle
 	legacy 2025-06-18

@@ -768,6 +768,15 @@ zip() {
 		    entry.create_system = 3
 		    entry.external_attr = (stat.S_IFLNK | 0o777) << 16
 		    z.writestr(entry, target)
+		def lie(size): # each file says that it is so large
+		    z.close()
+		    text = bytearray(open(sys.argv[1], "rb").read())
+		    for mark, at in (b"PK\x03\x04", 22), (b"PK\x01\x02", 24):
+		        found = text.find(mark)
+		        while found >= 0:
+		            text[found + at:found + at + 4] = size.to_bytes(4, "little")
+		            found = text.find(mark, found + 1)
+		    open(sys.argv[1], "wb").write(text)
 		$2
 		z.close()
 	END
@@ -836,7 +845,10 @@ zip() {
 	hostile 'no problem.yaml' 'z.writestr("a/b/problem.yaml", "")'
 	hostile 'several folders with a problem.yaml' 'z.writestr("a/problem.yaml", ""); z.writestr("b/problem.yaml", "")'
 	hostile 'h.zip: Unrecognized archive format' ''
-	# Shorter than it says, and a bomb: counted as it is written.
+	hostile 'is larger than 256 MiB' 'z.writestr("p/a", "x"); lie(1 << 30)'
+	hostile 'holds more than 2 GiB' '[z.writestr("p/%d" % i, "x") for i in range(9)]; lie(255 << 20)'
+	hostile 'is larger than the archive says' 'z.writestr("p/problem.yaml", "name: x" * 200000); lie(1)'
+	# Shorter than it says, and a bomb, of which nothing is written.
 	small p
 	/usr/bin/python3 -m zipfile -c whole.zip p
 	head -c 400 whole.zip >h.zip
@@ -845,7 +857,7 @@ zip() {
 	rm h.zip
 	zip h.zip $'with z.open("bomb", "w", force_zip64=True) as f:\n\t    for i in range(2100): f.write(bytes(1 << 20))'
 	judge 2 h.zip
-	[[ $stderr == *"holds more than 2 GiB"* ]]
+	[[ $stderr == *"is larger than 256 MiB"* ]]
 	sp_until "" sh -c '[ -z "$(ls tmp/below)" ]'
 }
 

@@ -71,7 +71,7 @@ in_record() { in_machine "cd / && runuser -u sallyport -- sallyport $* --config 
 	in_machine dpkg -L sallyport >"$BATS_TEST_TMPDIR/files"
 	local file
 	for file in bin/sallyport bin/sallyport-gateway bin/sallyport-jailer lib/sysusers.d/sallyport.conf lib/tmpfiles.d/sallyport.conf lib/sysctl.d/30-sallyport.conf \
-		share/man/man1/sallyport.1.gz share/man/man5/sallyport.conf.5.gz share/man/man8/sallyport-jailer.8.gz share/bash-completion/completions/sallyport share/sallyport/nginx/sallyport.conf; do
+		share/man/man1/sallyport.1.gz share/man/man1/sallyport-replay.1.gz share/man/man5/sallyport.conf.5.gz share/man/man8/sallyport-jailer.8.gz share/bash-completion/completions/sallyport share/sallyport/nginx/sallyport.conf; do
 		grep -qx "/usr/$file" "$BATS_TEST_TMPDIR/files" || { echo "the package has no $file" && false; }
 	done
 }

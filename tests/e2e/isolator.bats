@@ -134,7 +134,7 @@ complete() { # PREFIX
 	CASES
 }
 
-@test "snippets run by name; links, pipes, folders and what is too large do not exist" {
+@test "the folder's snippets run by name; links, pipes, folders and what is too large are not imported" {
 	sp_call execute_code '{"snippet_name":"hello"}'
 	[ "$(text)" = $'--- stdout ---\nhello from a snippet\n--- stderr ---' ]
 	[ "$(sp_get details.language)" = python ]
@@ -143,31 +143,50 @@ complete() { # PREFIX
 	sp_call execute_code '{"snippet_name":"just"}'
 	[ "$(sp_get .result.isError)" = false ]
 	sp_call execute_code '{"snippet_name":"twice"}'
-	[ "$(text)" = "snippet_name: there are twice.js and twice.py: name one with its extension" ]
-	sp_call execute_code '{"snippet_name":"twice.py"}'
-	[ "$(text)" = $'--- stdout ---\n2\n--- stderr ---' ]
+	[ "$(text)" = $'--- stdout ---\n1\n--- stderr ---' ]
+	sp_call execute_code '{"snippet_name":"twice.js"}'
+	[ "$(text)" = $'--- stdout ---\n1\n--- stderr ---' ]
 	sp_call execute_code '{"snippet_name":"note"}'
-	[[ $(text) == "snippet_name: no language has the extension .xyz of note.xyz"* ]]
+	[[ $(text) == 'language: "xyz" is unknown'* ]]
 	local name
 	for name in link pipe folder large .hidden ../outside nothing; do
 		sp_call execute_code '{"snippet_name":"'"$name"'"}'
-		[ "$(text)" = "snippet_name: unknown snippet; the server has: hello, just, note, twice, twice, uses_helper" ]
+		[ "$(text)" = "snippet_name: unknown snippet; the server has: hello, just, note, twice, uses_helper" ]
+		[[ $name == *[.n]* ]] || grep -q "snippet not imported.*$name.py" "$SP_DIR/gateway.log"
 	done
+	grep -q 'snippet not imported.*twice.py.*same name' "$SP_DIR/gateway.log"
 }
 
-@test "a snippet that is added is there at once" {
+@test "the folder is read when the gateway starts: what is new or changed is a new version" {
+	listed() { "$SP_BIN/sallyport" snippet list --json --config "$SP_CONFIG" | jq -r '[.[] | "\(.owner) \(.name) \(.version)"] | join(",")'; }
+	[ "$(listed)" = "null hello 1,null just 1,null note 1,null twice 1,null uses_helper 1" ]
 	echo 'echo new' >"$SP_DIR/snippets/added.sh"
+	echo 'print("changed")' >"$SP_DIR/snippets/hello.py"
+	rm "$SP_DIR/snippets/just.py"
+	sp_stop "$SP_GATEWAY_PID"
+	sp_start_gateway
+	[ "$(listed)" = "null added 1,null hello 2,null just 1,null note 1,null twice 1,null uses_helper 1" ]
 	sp_call execute_code '{"snippet_name":"added"}'
 	[ "$(text)" = $'--- stdout ---\nnew\n--- stderr ---' ]
-	rm "$SP_DIR/snippets/added.sh"
+	sp_call execute_code '{"snippet_name":"hello"}'
+	[ "$(text)" = $'--- stdout ---\nchanged\n--- stderr ---' ]
+	"$SP_BIN/sallyport" snippet remove just --config "$SP_CONFIG"
+	[[ $(listed) != *just* ]]
+}
+
+@test "a folder that cannot be read is refused at the start" {
+	jq '.tools.snippets_dir = "nowhere" | .gateway.socket = "fresh.sock" | .data_dir = "fresh"' "$SP_CONFIG" >"$SP_DIR/nowhere.json"
+	mkdir "$SP_DIR/fresh"
+	run -10 "$SP_BIN/sallyport-gateway" --config "$SP_DIR/nowhere.json"
+	[[ $output == *"reading tools.snippets_dir $SP_DIR/nowhere: "* ]]
 }
 
 @test "names of snippets are completed, and the prompt names the file" {
-	[ "$(complete '')" = "hello just note twice uses_helper" ]
+	[ "$(complete '')" = "added hello note twice uses_helper" ]
 	[ "$(complete u)" = "uses_helper" ]
 	[ "$(complete zzz)" = "" ]
 	method prompts/get '"name":"run_snippet","arguments":{"snippet_name":"hello"},' HTTP_MCP_NAME=run_snippet
-	[[ $(sp_get '.result.messages[0].content.text') == "Run the snippet hello.py "* ]]
+	[[ $(sp_get '.result.messages[0].content.text') == "Run the snippet hello "* ]]
 	method prompts/get '"name":"run_snippet","arguments":{"snippet_name":"none"},' HTTP_MCP_NAME=run_snippet
 	[ "$(sp_get .error.code)" = -32602 ]
 }

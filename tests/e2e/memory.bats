@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# What the gateway keeps in memory: nothing of what large requests needed, nothing of secrets.
+# What stays in memory after a request: nothing of large requests; nothing of secrets in the jailer; what stays in the gateway is out of reach.
 # shellcheck disable=SC2016 # dollars in the programs are not for this shell
 
 bats_require_minimum_version 1.5.0
@@ -51,7 +51,42 @@ upload() { # NUMBER
 	sp_until "$SP_GATEWAY_PID" goes_back || { echo "$before kB before, $(resident_kb) kB after"; false; }
 }
 
-# search FILE PID…: how often the text in the file stands in the memory of these processes and of all below them, and in how many processes.
+peak_kb() {
+	awk '$1 == "VmHWM:" { print $2 }' "/proc/$SP_GATEWAY_PID/status"
+}
+
+# Forty bodies of 30 MiB at once; the first argument: what their answers must be.
+forty() {
+	local number pids=() before
+	echo 5 >"/proc/$SP_GATEWAY_PID/clear_refs" # the peak begins again
+	before=$(peak_kb)
+	rm -f "$SP_DIR"/reply.*
+	for ((number = 0; number < 40; number++)); do
+		upload "$number" &
+		pids+=($!)
+	done
+	wait "${pids[@]}"
+	[ "$(grep -lE "$1" "$SP_DIR"/reply.* | wc -l)" = 40 ]
+	echo "# $before kB before, $(peak_kb) kB at most" >&3
+	[ "$(peak_kb)" -lt $((before + 256 * 1024)) ]
+}
+
+@test "forty large bodies of one token take no more than 256 MiB" {
+	[[ $SP_BIN != */san/* ]] || skip "a sanitizer keeps what was freed for a while"
+	{
+		printf '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"upload_file","arguments":{"conversationId":"c","filename":"f","content":"'
+		head -c 23592960 /dev/zero | base64 -w0
+		printf '"},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}'
+	} >"$SP_DIR/large"
+	forty '^Status: 429|uploaded successfully'
+	grep -q 'uploaded successfully' "$SP_DIR"/reply.*
+	# Of a token that no large body can be for, none is read.
+	SP_TOKEN=$("$SP_BIN/sallyport" token add --config "$SP_CONFIG" --owner alice --scope network) forty '^Status: 403'
+	sp_call list_files '{"conversationId":"c"}'
+	[ "$SP_STATUS" = 200 ]
+}
+
+# search FILE PID…: how often these processes and all below them have the file's text in memory, and how many processes these are.
 search() {
 	/usr/bin/python3 - "$@" <<-'END'
 		import os, re, sys
@@ -68,7 +103,7 @@ search() {
 		    looked += 1
 		    for line in maps:
 		        begin, end, rights = re.match(r'(\w+)-(\w+) (\S+)', line).groups()
-		        if rights[0] != 'r' or '[v' in line:
+		        if rights[0] != 'r' or '[v' in line or int(end, 16) - int(begin, 16) > 1 << 30: # a sanitizer's shadow
 		            continue
 		        try:
 		            memory.seek(int(begin, 16))
@@ -80,8 +115,7 @@ search() {
 	END
 }
 
-@test "secrets and environments of a run are in no memory of ours when it has ended" {
-	[[ $SP_BIN != */san/* ]] || skip "a sanitizer keeps what was freed for a while"
+@test "secrets and environments of a run are in no memory of the jailer or of a jail when it has ended" {
 	[ "$(id -u)" = 0 ] || skip "only root reads the memory of others"
 	local n
 	printf 'never-in-memory-%s' "$(openssl rand -hex 12)" >"$SP_DIR/secret"
@@ -98,15 +132,31 @@ search() {
 	) 3>&- &
 	local call=$!
 	sp_until "$call" sp_asleep
-	[[ $(search "$SP_DIR/secret" "$SP_GATEWAY_PID" "$SP_JAILER_PID") != "0 "* ]]
+	[[ $(search "$SP_DIR/secret" "$SP_JAILER_PID") != "0 "* ]]
 	sp_wake
 	wait "$call"
 	for n in 1 2 3 4 5 6; do
 		sp_call run_code "$(arguments 'echo ${#KEY} ${#PLAIN}')"
 		[ "$(sp_get details.stdout)" = "40 38" ]
 	done
-	gone() { [[ $(search "$SP_DIR/$1" "$SP_GATEWAY_PID" "$SP_JAILER_PID") == "0 "[1-9]* ]]; }
+	gone() { [[ $(search "$SP_DIR/$1" "$SP_JAILER_PID") == "0 "[1-9]* ]]; }
 	for n in secret variable; do
-		sp_until "$SP_GATEWAY_PID" gone "$n" || { search "$SP_DIR/$n" "$SP_GATEWAY_PID"; search "$SP_DIR/$n" "$SP_JAILER_PID"; false; }
+		sp_until "$SP_JAILER_PID" gone "$n" || { search "$SP_DIR/$n" "$SP_JAILER_PID"; false; }
 	done
+}
+
+@test "the gateway's memory cannot be read by another process of its account" {
+	local unprivileged=(setpriv --bounding-set=-all --inh-caps=-all)
+	[ "$(id -u)" = 0 ] || unprivileged=()
+	mkdir "$SP_DIR/bin"
+	printf '#!/bin/sh\nexec %s "$@"\n' "${unprivileged[*]} $SP_BIN/sallyport-gateway" >"$SP_DIR/bin/sallyport-gateway"
+	chmod +x "$SP_DIR/bin/sallyport-gateway"
+	sp_stop "$SP_GATEWAY_PID"
+	SP_BIN=$SP_DIR/bin sp_start_gateway
+	readable() { "${unprivileged[@]}" head -c 1 "/proc/$1/maps"; }
+	"${unprivileged[@]}" sleep "$SP_DEADLINE" 3>&- &
+	sp_until "$!" readable "$!" # a process that is dumpable
+	kill "$!"
+	run ! readable "$SP_GATEWAY_PID"
+	[[ $output == *"Permission denied"* ]]
 }

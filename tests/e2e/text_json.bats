@@ -35,18 +35,12 @@ teardown() {
 	[[ $output == *"tools.text: must be plain or json"* ]]
 }
 
-@test "tools.results: content, structured, both or none, for the whole server; another word is refused at the start" {
-	local results
-	run env SALLYPORT_TOOLS_RESULTS=all "$SP_BIN/sallyport-gateway" --config "$SP_CONFIG"
+@test "tools.results, a member of earlier versions, is refused at the start with what takes its place" {
+	run env SALLYPORT_TOOLS_RESULTS=both "$SP_BIN/sallyport-gateway" --config "$SP_CONFIG"
 	[ "$status" -ne 0 ]
-	[[ $output == *"tools.results: must be content, structured, both or none"* ]]
-	sp_start_jailer
-	for results in structured both none content; do
-		SALLYPORT_TOOLS_RESULTS=$results sp_start_gateway
-		[ -n "$SP_TOKEN" ] || sp_token alice
-		sp_call run_code '{"conversationId":"c","language":"bash","code":"echo hi"}'
-		[ "$(sp_get '.result.structuredContent.stdout // "" | rtrimstr("\n")')" = "$([[ $results != [sb]* ]] || echo hi)" ]
-		[ "$(sp_get '.result._meta["sallyport/result"].stdout // "" | rtrimstr("\n")')" = "$([[ $results == [sn]* ]] || echo hi)" ]
-		sp_stop "$SP_GATEWAY_PID"
-	done
+	[[ $output == *"SALLYPORT_TOOLS_RESULTS: was removed: choose for a token (sallyport token add --results)"* ]]
+	jq '.tools.results = "content"' "$SP_CONFIG" >"$SP_DIR/c" && mv "$SP_DIR/c" "$SP_CONFIG"
+	run "$SP_BIN/sallyport-gateway" --config "$SP_CONFIG"
+	[ "$status" -ne 0 ]
+	[[ $output == *"tools.results: was removed: choose for a token (sallyport token add --results)"* ]]
 }

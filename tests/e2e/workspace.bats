@@ -428,3 +428,74 @@ refused() { # SENTENCE
 one_written() {
 	grep -qs '^new' "$W"/f*
 }
+
+@test "a folder that a program makes into a repository runs nothing on this machine" {
+	command -v git >/dev/null || skip "no git here"
+	mkdir "$W/docs"
+	echo page >"$W/docs/page"
+	start
+	run_bash "cd docs && mkdir objects refs && touch objects/.keep refs/.keep && echo 'ref: refs/heads/main' >HEAD &&
+		printf '[core]\nrepositoryformatversion = 0\nbare = false\nworktree = .\nfsmonitor = \"touch $HOME_DIR/pwned;false\"\n' >config"
+	[[ $output == *'workspace: "docs/HEAD" is not written: programs of this machine run or obey files of that name; the new version is "HEAD.sallyport" next to it. To let it through: --workspace-allow'* ]]
+	[ ! -e "$W/docs/HEAD" ]
+	[ -e "$W/docs/HEAD.sallyport" ] && [ -e "$W/docs/config" ] && [ -e "$W/docs/objects/.keep" ]
+	(cd "$W/docs" && GIT_CEILING_DIRECTORIES=$HOME_DIR git status || true)
+	[ ! -e "$HOME_DIR/pwned" ]
+	stop
+}
+
+@test "below a repository of the user's nothing is written in place" {
+	mkdir -p "$W/repo.git/hooks"
+	echo 'ref: refs/heads/main' >"$W/repo.git/HEAD"
+	echo '[core]' >"$W/repo.git/config"
+	start
+	run_bash 'echo x >>repo.git/config; echo y >repo.git/hooks/post-checkout; echo z >z'
+	[ "$(cat "$W/repo.git/config")" = '[core]' ]
+	[ ! -e "$W/repo.git/hooks/post-checkout" ]
+	[ "$(cat "$W/z")" = z ]
+	stop
+}
+
+@test "what tools run or obey is put next to its name, once, and is not removed" {
+	mkdir "$W/.vscode"
+	echo '{}' >"$W/.vscode/tasks.json"
+	start
+	run_bash 'cat .vscode/tasks.json; for f in .envrc .vscode/tasks.json .GIT. git~1 AGENTS.md Makefile; do echo bad >"$f"; done'
+	[[ $output == '{}'* ]]
+	[ "$(cat "$W/.vscode/tasks.json")" = '{}' ]
+	for name in .envrc AGENTS.md Makefile .vscode/tasks.json; do
+		[ "$(cat "$W/$name.sallyport")" = bad ]
+		[ "$name" = .vscode/tasks.json ] || [ ! -e "$W/$name" ]
+	done
+	[ ! -e "$W/.GIT." ] && [ ! -e "$W/git~1" ]
+	run_bash 'echo bad >AGENTS.md; rm .vscode/tasks.json'
+	[ ! -e "$W/AGENTS.md.sallyport-2" ]
+	[[ $output == *'".vscode/tasks.json" is not removed: programs of this machine run or obey files of that name'* ]]
+	[ -e "$W/.vscode/tasks.json" ]
+	echo 'all:' >"$W/Makefile" # it is there now: programs may edit it
+	run_bash 'echo edited >>Makefile'
+	[ "$(cat "$W/Makefile")" = $'all:\nedited' ]
+	stop
+}
+
+@test "--workspace-allow lets a name through" {
+	coproc SERVER { exec "$SP_BIN/sallyport" stdio --workspace "$W" --workspace-allow .envrc --workspace-allow docs/ 2>>"$HOME_DIR/log" 3>&-; }
+	exec {IN}>&"${SERVER[1]}" {OUT}<&"${SERVER[0]}"
+	PID=$SERVER_PID
+	run_bash 'mkdir docs; echo ok >docs/HEAD; echo ok >.envrc; echo no >.bashrc'
+	[ "$(cat "$W/docs/HEAD" "$W/.envrc")" = $'ok\nok' ]
+	[ ! -e "$W/.bashrc" ]
+	stop
+}
+
+@test "a hard link to a file outside is left alone" {
+	echo secret >"$HOME_DIR/outside"
+	ln "$HOME_DIR/outside" "$W/link"
+	echo both >"$W/a" && ln "$W/a" "$W/b" # both names are in the workspace
+	start
+	run_bash 'ls; cat a b; echo mine >link'
+	[[ $output == a$'\n'b$'\n'both$'\n'both* ]]
+	[ "$(cat "$HOME_DIR/outside" "$W/link")" = $'secret\nsecret' ]
+	[ "$(cat "$W/link.sallyport")" = mine ]
+	stop
+}

@@ -34,7 +34,7 @@ static struct json_object *described(const struct mcp_call *call)
 	if (!streq(call->message->method, "tools/call") || !name)
 		return NULL;
 	/* Results have details in one place or the other, unless the client asked for none. */
-	unsigned results = tool_results(call->exchange->server, &call->exchange->token) ? TOOL_RESULTS_STRUCTURED : 0;
+	unsigned results = tool_results(&call->exchange->token) ? TOOL_RESULTS_STRUCTURED : 0;
 	auto_json struct json_object *list = tools_describe(call->exchange->server, ~0U, results);
 
 	for (size_t i = 0; i < json_object_array_length(list); i++) {

@@ -1,7 +1,7 @@
 /* Whatever the bytes: a program is left alone, or differs in semicolons that became blanks, and no more. What was done
  * once changes nothing more when it is done again. */
 #include "fuzz.h"
-#include "jail/last.h"
+#include "jail/cell/last.h"
 #include "lib/base/util.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length)

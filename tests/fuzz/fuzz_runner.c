@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "fuzz.h"
-#include "jail/runner.h"
+#include "jail/cell/runner.h"
 #include "lib/base/utf8.h"
 #include "lib/base/util.h"
 

@@ -43,6 +43,29 @@ as_string() {
 	mv "$2.$$" "$2"
 }
 
+# Reads the two tables of docs/architecture.md ("The house").
+LAYERS=docs/architecture.md
+declare -A may=() # folder -> the paths that it may include, a regular expression
+third_party=()    # header, the files that may include it: regular expressions
+# shellcheck disable=SC2016,SC2034 # backticks are text here; scripts use what it sets
+read_layers() {
+	local name owns allowed folder
+	while IFS='|' read -r _ name owns allowed _; do
+		if [[ $name =~ ^\ \`(lib|jail|cgi|cli)(/[a-z]+)*\`\ $ ]]; then
+			folder=$(tr -d ' `' <<<"$name")
+			[ -d "$folder" ] || finding "$LAYERS:1: $folder does not exist"
+			may[$folder]="$folder/[^/]*|$(expression "$allowed")"
+		elif [[ $name =~ ^\ \`.*\.h\`\ $|^\ \`.*/\*\`\ $ ]]; then
+			third_party+=("$(expression "$name")" "$(expression "$owns")")
+		fi
+	done < <(grep '^| `' $LAYERS)
+}
+# The names in backticks of a table's cell, as one regular expression: "lib" allows all below it, "*" stands for part of a name.
+# shellcheck disable=SC2016
+expression() {
+	grep -oE '`[^`]+`' <<<"$1" | tr -d '`' | sed -e 's/[.]/\\./g' -e 's/\*/[a-z0-9_.\/-]*/g' -e 's,^[a-z_/]*$,&/.*,' | paste -sd'|' || true
+}
+
 finding() {
 	printf '%s\n' "$*"
 	findings=$((findings + 1))

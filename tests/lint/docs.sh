@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Documents say what is there: the man pages are correct mdoc; sallyport.conf(5) lists exactly the members of lib/base/config.c (items "limits.pids")
-# and says of limits what lib/base/limits.def says: range, default, sentence; sallyport(1) exactly the commands and options of cli/; README and docs/*.md name only files, make targets, tests and probes that exist.
+# and says of limits what lib/base/limits.def says: range, default, sentence; docs/man/ has a page for each command of cli/ and names only options that exist; README and docs/*.md name only files, make targets, tests and probes that exist.
 # shellcheck source=tests/lint/common.bash
 source "$(dirname "$0")/common.bash"
 shopt -s nullglob
@@ -37,17 +37,22 @@ check_limits() { # PAGE
 	done < <(sed -nE 's/^LIMIT\(([a-z_]+), (-?[0-9]+), ([0-9]+), ([0-9]+), "(.*)"\)$/\1\tfrom \2 to \3; default: \4\t\5/p' "$limits")
 }
 
-check_commands() { # PAGE
-	local known shown
+# The prose of the commands' pages; docs/man/page takes options, synopsis and exit codes from the program itself.
+check_commands() { # FOLDER
+	local known shown page line name
 	known=$(cat cli/*.c | perl -0ne 'print "$1\n" while /\bstruct cli_command cmd_\w+ = \{\s*\.name = "([a-z]+)"/g' | sort -u)
-	shown=$(sed -nE 's/^\.Ss //p' "$1" | tr -s ' ,' '\n' | sort -u)
+	shown=$(find "$1" -name 'sallyport-*.mdoc' | sed -E 's/.*sallyport-(.*)\.mdoc/\1/' | sort -u)
 	same "$known" "$shown" "$1" cli/ command
-	known=$({
+	known=" $({
 		cat cli/*.c | perl -0ne 'print "$1\n" while /\{\s*\.name = "([a-z-]+)",\s*(?:\.letter = [^,]+,\s*)?\.type = CLI_/g'
 		[ ! -e "$limits" ] || sed -nE 's/^OPTION_LIMIT\("([a-z-]+)", .*/\1/p' "$limits"
-	} | sort -u)
-	shown=$(sed -nE '/^\.It Fl /s/.*Fl -([a-z-]+).*/\1/p' "$1" | sort -u)
-	same "$known" "$shown" "$1" cli/ option
+		cat docs/*.8 2>/dev/null | sed -nE 's/^\.It Fl -([a-z-]+).*/\1/p'
+	} | sort -u | tr '\n' ' ')"
+	for page in "$1"/*.mdoc; do
+		while IFS=: read -r line name; do
+			[[ $known == *" $name "* ]] || finding "$page:$line: names the option --$name, which does not exist"
+		done < <(grep -noE '(Fl -| --)[a-z-]+' "$page" | sed -E 's/:(Fl -| --)/:/' || true)
+	done
 }
 
 # shellcheck disable=SC2016 # backticks are text here
@@ -75,15 +80,16 @@ check_names() { # DOCUMENT
 
 limits=lib/base/limits.def
 pages=(docs/*.[158])
+prose=(docs/man/*.mdoc)
 documents=(README.md docs/*.md)
 if [ ${#pages[@]} -gt 0 ]; then
 	findings_from < <(mandoc -Tlint -W warning "${pages[@]}" 2>&1 | sed -E 's/^mandoc: //' || true)
 fi
 [ ! -e docs/sallyport.conf.5 ] || check_members docs/sallyport.conf.5
 [ ! -e docs/sallyport.conf.5 ] || [ ! -e "$limits" ] || check_limits docs/sallyport.conf.5
-[ ! -e docs/sallyport.1 ] || check_commands docs/sallyport.1
+[ ! -e docs/man ] || check_commands docs/man
 for document in "${documents[@]}"; do
 	[ ! -e "$document" ] || check_names "$document"
 done
-checked=$((${#pages[@]} + ${#documents[@]}))
+checked=$((${#pages[@]} + ${#prose[@]} + ${#documents[@]}))
 finish

@@ -4,25 +4,8 @@
 # shellcheck source=tests/lint/common.bash
 source "$(dirname "$0")/common.bash"
 
-tables=docs/architecture.md
-declare -A may=() # folder -> the paths that it may include, a regular expression
-third_party=()    # header, the files that may include it: regular expressions
-
-# The names in backticks of a table's cell, as one regular expression: "lib" allows all below it, "*" stands for part of a name.
-# shellcheck disable=SC2016 # backticks are text here
-expression() {
-	grep -oE '`[^`]+`' <<<"$1" | tr -d '`' | sed -e 's/[.]/\\./g' -e 's/\*/[a-z0-9_.\/-]*/g' -e 's,^[a-z_/]*$,&/.*,' | paste -sd'|' || true
-}
-while IFS='|' read -r _ name owns allowed _; do
-	if [[ $name =~ ^\ \`(lib|jail|cgi|cli)(/[a-z]+)*\`\ $ ]]; then
-		folder=$(tr -d ' `' <<<"$name")
-		[ -d "$folder" ] || finding "$tables:1: $folder does not exist"
-		may[$folder]="$folder/[^/]*|$(expression "$allowed")"
-	elif [[ $name =~ ^\ \`.*\.h\`\ $|^\ \`.*/\*\`\ $ ]]; then
-		third_party+=("$(expression "$name")" "$(expression "$owns")")
-	fi
-done < <(grep '^| `' $tables)
-[ ${#third_party[@]} -gt 0 ] || finding "$tables:1: has no table of third-party headers"
+read_layers
+[ ${#third_party[@]} -gt 0 ] || finding "$LAYERS:1: has no table of third-party headers"
 
 # The paths (a regular expression) that FILE may include: sets $allowed.
 allow() {
@@ -30,7 +13,7 @@ allow() {
 	case $folder in
 	lib* | jail* | cgi* | cli*)
 		allowed=${may[$folder]:-}
-		[ -n "$allowed" ] || finding "$1:1: its folder is not in the table of $tables"
+		[ -n "$allowed" ] || finding "$1:1: its folder is not in the table of $LAYERS"
 		;;
 	*) allowed='.*' ;;
 	esac

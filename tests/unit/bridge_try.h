@@ -152,6 +152,7 @@ static const struct bridge_caps bridge_try_caps = {.calls = 200,
 						   .argument_bytes = 1 << 20,
 						   .result_bytes = 5 << 20,
 						   .total_bytes = 64 << 20,
+						   .work_us = BRIDGE_WORK_US,
 						   .call_us = 60000000,
 						   .call_most_us = 300000000,
 						   .wait_us = 60000000};

@@ -47,7 +47,6 @@ static inline int fixture_open(struct fixture *fixture)
 	fixture->config.data_dir = fixture->folder;
 	fixture->config.public_base_url = "https://box.example:8443/x";
 	fixture->config.tools.text = "plain";
-	fixture->config.tools.results = "content";
 	fixture->config.limits.sandboxes = 16;
 	fixture->config.limits.body_mb = 1;
 	fixture->config.limits.in_flight = 8;

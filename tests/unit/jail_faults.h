@@ -8,7 +8,7 @@
 
 #include <signal.h>
 
-#include "jail/cell.h"
+#include "jail/cell/cell.h"
 #include "jail/init/landlock.h"
 
 struct host {

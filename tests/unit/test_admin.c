@@ -239,6 +239,20 @@ static void signs_out(void **state)
 	assert_int_equal(get_status("/admin/runs", another), 200);
 }
 
+/* Another application of the host may set a cookie of the same name. */
+static void a_planted_cookie_signs_nobody_out(void **state)
+{
+	auto_free char *mine = cookie();
+	const char *ours = strstr(mine, "; ") + 2;
+	auto_free char *name = xstrndup(ours, strcspn(ours, "="));
+	auto_free char *planted = xasprintf("HTTP_COOKIE=%s=%064d; %s=nonsense; other=1; %s", name, 0, name, ours);
+	auto_free char *alone = xasprintf("HTTP_COOKIE=%s=%064d", name, 0);
+
+	(void)state;
+	assert_int_equal(get_status("/admin/runs", planted), 200);
+	assert_int_equal(get_status("/admin/runs", alone), 401);
+}
+
 static void revoked(void **state)
 {
 	auto_free char *mine = cookie();
@@ -490,6 +504,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
 		TEST(signs_in),        TEST(other_scopes),      TEST(next_is_ours), TEST(attempts),
+		TEST(a_planted_cookie_signs_nobody_out),
 		TEST(pages_of_others), TEST(signs_out),         TEST(revoked),      TEST(expires),
 		TEST(many_sessions),   TEST(from_a_chat),       TEST(shows_text),   TEST(views_are_logged),
 		TEST(large_forms),     TEST(bounded_questions), TEST(token_expires),

@@ -1,5 +1,5 @@
 /*
- * test_cell_states.c - the table of a jail's states (jail/cell_internal.h): what must hold for all of its rows.
+ * test_cell_states.c - the table of a jail's states (jail/cell/cell_internal.h): what must hold for all of its rows.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "jail/cell_internal.h"
+#include "jail/cell/cell_internal.h"
 
 /* Every state is reached from the first one; only DYING is never left. */
 static void reached(void **state)

@@ -53,7 +53,6 @@ static const struct cli_command sample = {
 	.name = "sample",
 	.summary = "A sample",
 	.arguments = "FILE",
-	.help = "",
 	.groups = sample_groups,
 	.size = sizeof(struct sample),
 	.max_args = 2,
@@ -317,7 +316,7 @@ static void test_usage(void **state)
 		cli_usage(cli_commands[i], out);
 		fclose(out);
 		assert_non_null(strstr(text, "Example"));
-		assert_non_null(strstr(text, "Exit codes: "));
+		assert_non_null(strstr(text, "\nExit codes:\n  "));
 		assert_non_null(strstr(text, "--json"));
 		assert_ptr_equal(cli_command_find(cli_commands[i]->name), cli_commands[i]);
 		free(text);

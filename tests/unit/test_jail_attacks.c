@@ -14,7 +14,7 @@
 #include <time.h>
 
 #include "gauged.h"
-#include "jail/cell.h"
+#include "jail/cell/cell.h"
 #include "live_try.h"
 
 #define AT_ONCE 50

@@ -12,7 +12,7 @@
 #include <signal.h>
 #include <string.h>
 
-#include "jail/cell.h"
+#include "jail/cell/cell.h"
 
 #define RUNS_MAX 8 /* two made ahead, one that fails while being made ahead, and some */
 

@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "host_count.h"
-#include "jail/cgroup_internal.h"
+#include "jail/cgroup/cgroup_internal.h"
 
 #define ALONE 2 /* entries of an empty folder, as count_entries counts */
 

@@ -18,7 +18,7 @@
 #include <sys/un.h>
 #include <sys/wait.h>
 
-#include "jail/cgroup.h"
+#include "jail/cgroup/cgroup.h"
 #include "jail/client/wire_fd.h"
 #include "jail/idmap.h"
 

@@ -1,4 +1,4 @@
-/* Programs whose last expression can be continued, told by their text: jail/last.c. */
+/* Programs whose last expression can be continued, told by their text: jail/cell/last.c. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "jail/last.h"
+#include "jail/cell/last.h"
 #include "lib/base/util.h"
 
 /* What it becomes; NULL: it is left alone. The caller's. */

@@ -1,7 +1,7 @@
 /*
  * test_jail_limits.c - every limit of a run met by a real program in a real private jailer.
  */
-#include "jail/net.h"
+#include "jail/relay/net.h"
 #include "jail_runs.h"
 
 #define LATE_US 60000000 /* how late a busy machine may let the jailer see that a limit was reached */

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "jail/cell.h"
+#include "jail/cell/cell.h"
 
 #define RUNS_MAX (CELLS_PARKED + 6) /* those made ahead are used up first; the next one is refused */
 

@@ -1,4 +1,4 @@
-/* Programs that have nothing to show, told by their text: jail/silent.c. */
+/* Programs that have nothing to show, told by their text: jail/cell/silent.c. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "jail/silent.h"
+#include "jail/cell/silent.h"
 #include "lib/base/util.h"
 
 #define RUNNERS "jail/runners"

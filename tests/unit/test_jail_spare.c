@@ -4,7 +4,7 @@
 
 #include <fcntl.h>
 
-#include "jail/cell.h"
+#include "jail/cell/cell.h"
 
 #define SETTLED_US 100000
 

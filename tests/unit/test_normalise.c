@@ -10,7 +10,6 @@
 
 #include "lib/base/util.h"
 #include "lib/grade/normalise.h"
-#include "lib/grade/normalise_file.h"
 
 #define SECOND 1000000ll
 #define NOW    1795364155ll /* 2026-11-22 16:15:55 UTC */

@@ -48,7 +48,7 @@ static int setup(void **state)
 	t->jail = (struct relay_jail){.relay = &t->relay, .liveness_fd = -1, .page = &t->page};
 	t->c = relay_connection_new(&t->jail, guest[OURS], 0);
 	t->c->remote.fd = server[OURS];
-	relay_connection_open(t->c);
+	relay_tunnel_open(t->c);
 	assert_int_equal(t->c->state, RELAY_OPEN);
 	*state = t;
 	return 0;

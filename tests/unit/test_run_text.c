@@ -424,21 +424,17 @@ static void forged_in_one_block(void **state)
 static void places_of_details(void **state)
 {
 	static const struct {
-		const char *server, *token;
+		const char *token;
 		bool meta, structured;
-	} cases[] = {{"content", "", true, false},
-		     {"structured", "", false, true},
-		     {"both", "", true, true},
-		     {"content", "structured", false, true},
-		     {"both", "content", true, false}};
+	} cases[] = {{"", true, false}, {"content", true, false}, {"structured", false, true}, {"both", true, true},
+		     {"none", false, false}};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct store_token token = fixture.alice;
 
-		fixture.config.tools.results = cases[i].server;
 		snprintf(token.results, sizeof(token.results), "%s", cases[i].token);
-		const unsigned results = tool_results(&fixture.server, &token);
+		const unsigned results = tool_results(&token);
 		auto_json struct json_object *tools = tools_describe(&fixture.server, STORE_SCOPE_ADMIN, results);
 		struct tool_result made = {.content = json_object_new_array(), .structured = json_object_new_object()};
 		auto_json struct json_object *object = tool_result_object(&made, results);
@@ -451,7 +447,6 @@ static void places_of_details(void **state)
 				json_get(json_object_array_get_idx(tools, n), "outputSchema", json_type_object) != NULL,
 				cases[i].structured);
 	}
-	fixture.config.tools.results = "content";
 }
 
 static void links(void **state)

@@ -49,10 +49,32 @@ static void takes_what_servers_send(void **state)
 static void refuses_what_is_no_json(void **state)
 {
 	static const char *const cases[] = {
-		"",    "{",        "{\"a\"}",   "{\"a\":}", "[1,]",   "[1 2]", "01",    "1.",
-		"-",   "nul",      "\"a",       "\"\\x\"",  "\"\n\"", "{a:1}", "'a'",   "NaN",
-		"1 2", "\"\xff\"", "\"\\u12\"", "[1}",      "{,}",    "[,1]",  "true1",
-		"\"plain, then \xff\"", "\"plain, then \x01\"", "\"plain",
+		"",
+		"{",
+		"{\"a\"}",
+		"{\"a\":}",
+		"[1,]",
+		"[1 2]",
+		"01",
+		"1.",
+		"-",
+		"nul",
+		"\"a",
+		"\"\\x\"",
+		"\"\n\"",
+		"{a:1}",
+		"'a'",
+		"NaN",
+		"1 2",
+		"\"\xff\"",
+		"\"\\u12\"",
+		"[1}",
+		"{,}",
+		"[,1]",
+		"true1",
+		"\"plain, then \xff\"",
+		"\"plain, then \x01\"",
+		"\"plain",
 	};
 	auto_buf struct buf deep, out;
 
@@ -112,10 +134,32 @@ static void finds_several(void **state)
 }
 
 /* Strings end where they end, whatever they hold. */
+static void walks_every_member_once(void **state)
+{
+	static const char text[] = " { \"a\" : 1,\"b\":{\"c\":[1,{}] } , \"a\":\"x}\" }";
+	static const char *const expected[][2] = {{"\"a\"", "1"}, {"\"b\"", "{\"c\":[1,{}] }"}, {"\"a\"", "\"x}\""}};
+	const struct raw object = raw_value(text, strlen(text)),
+			 none[] = {raw_value("{ }", 3), raw_value("[1]", 3), {NULL, 0}};
+	struct raw name, value;
+	size_t at = 0, count = 0;
+
+	(void)state;
+	for (; raw_next(object, &at, &name, &value); count++) {
+		assert_true(count < ARRAY_SIZE(expected));
+		assert_true(raw_is(name, expected[count][0]));
+		assert_true(raw_is(value, expected[count][1]));
+	}
+	assert_int_equal(count, ARRAY_SIZE(expected));
+	for (size_t i = 0; i < ARRAY_SIZE(none); i++) {
+		at = 0;
+		assert_false(raw_next(none[i], &at, &name, &value));
+	}
+}
+
 static void passes_strings(void **state)
 {
 	static const char *const strings[] = {
-		"",       "\\\\",         "x\\\"",     "\\\"\\\"",
+		"",       "\\\\",      "x\\\"",   "\\\"\\\"",
 		"a,}]{[", "a\\\\\\\\", "\\u0022", "\xc3\xa9, of more than sixteen bytes\\\", which is not its end",
 	};
 
@@ -198,13 +242,10 @@ static void streams_are_bounded(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(takes_what_servers_send),
-		cmocka_unit_test(refuses_what_is_no_json),
-		cmocka_unit_test(finds_members),
-		cmocka_unit_test(finds_several),
-		cmocka_unit_test(passes_strings),
-		cmocka_unit_test(canonical_is_one_text),
-		cmocka_unit_test(reads_streams_in_any_pieces),
+		cmocka_unit_test(takes_what_servers_send), cmocka_unit_test(refuses_what_is_no_json),
+		cmocka_unit_test(finds_members),           cmocka_unit_test(finds_several),
+		cmocka_unit_test(walks_every_member_once), cmocka_unit_test(passes_strings),
+		cmocka_unit_test(canonical_is_one_text),   cmocka_unit_test(reads_streams_in_any_pieces),
 		cmocka_unit_test(streams_are_bounded),
 	};
 

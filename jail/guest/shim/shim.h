@@ -4,8 +4,8 @@
  *
  * It stands between a program and libc. Linking to it changes nothing for the kernel, and it guards nothing: a program
  * can go past it. What is static (Go), asks the kernel by instructions of its own, or reads /proc, sees the machine;
- * docs/sallyport.1 lists it. A namespace or a seccomp listener would not do: time namespaces do not shift the clock of
- * the day, and the kernel never hears of clocks that are read in the vDSO.
+ * sallyport-replay(1) lists it. A namespace or a seccomp listener would not do: time namespaces do not shift the clock
+ * of the day, and the kernel never hears of clocks that are read in the vDSO.
  *
  * The clock begins at the time of change of this library's file, and goes on by STEP_NS whenever it is read and by what
  * a program waited for, never by itself: what a program computes between two looks takes no time. Every thread counts

@@ -15,7 +15,6 @@
 #include <unistd.h>
 
 #include "lib/base/util.h"
-#include "lib/store/db/store_migrate.h"
 #include "lib/store/db/store_schema.h"
 #include "lib/store/db/store_txn.h"
 #include "store_audit_row.h"
@@ -42,7 +41,7 @@ int store_audit_reader_open(const char *path, struct store_audit_reader **ret, s
 
 	result = store_conn_open(file, STORE_CONN_READER, &reader->conn, &version, err);
 	if (result == 0 && version != store_schema_newest)
-		result = store_migrate_refuse(version, err);
+		result = store_schema_refuse(version, err);
 	if (result == 0)
 		result = begin(reader->conn, err);
 	if (result < 0) {

@@ -257,16 +257,7 @@ static const struct {
 	     "CREATE INDEX baseline_call_by_result_blob ON baseline_call (result_blob) WHERE result_blob IS NOT NULL;"
 	     "PRAGMA user_version = 25;"},
 };
-const int store_schema_newest = 1 + (int)ARRAY_SIZE(steps);
-
-int store_migrate_refuse(int version, struct err *err)
-{
-	return err_set(
-		err, ERR_UNAVAILABLE,
-		"the database is of version %d, and this program works with version %d: start the gateway of "
-		"this release, which upgrades it and keeps a copy (if it is starting now, try again in a moment)",
-		version, store_schema_newest);
-}
+_Static_assert(ARRAY_SIZE(steps) == 24, "a step for each version");
 
 static int exec(struct store_conn *conn, const char *sql, struct err *err)
 {

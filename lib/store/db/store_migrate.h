@@ -13,5 +13,3 @@
 /* `conn` writes to the database. ERR_BUSY: another process is writing; ERR_SYSTEM: no room, or the disk fails. After a
  * failure the database is as it was. Where another process was faster there is nothing left to do: 0. */
 int store_migrate(struct store *store, struct store_conn *conn, struct err *err);
-/* What a command says that finds an older version and must not migrate it. */
-int store_migrate_refuse(int version, struct err *err);

@@ -40,6 +40,7 @@
 #include "lib/store/record/store_space.h"
 #include "lib/store/store.h"
 #include "store_query.h"
+#include "store_reader.h"
 
 #define STORE_READERS_IDLE 16               /* connections kept open for the next reader */
 #define STORE_SEEN_US      (60 * 1000000ll) /* used_us and seen_us are brought up to date at most this often */
@@ -105,22 +106,6 @@ struct store_txn {
 	struct store *store;
 	struct store_conn *conn;
 };
-
-/* store.c: a reading connection for the scope; conn is NULL where the function failed. */
-struct store_reader {
-	struct store *store;
-	struct store_conn *conn;
-};
-int store_reader_take(struct store *store, struct store_reader *ret, struct err *err);
-void store_reader_return(struct store_reader *reader);
-#define auto_reader __attribute__((cleanup(store_reader_return)))
-/* Gives what root made to the owner of the data folder. */
-int store_give(const struct store *store, int fd);
-/* The bounds of a prefix for :from and :to; ERR_INVALID for an empty or overlong one. */
-struct store_range {
-	char from[ID_SIZE], to[ID_SIZE + 1];
-};
-int store_range(const char *prefix, struct store_range *ret, struct err *err);
 
 /* store_writer.c */
 int store_writer_start(struct store *store, struct err *err);
@@ -217,4 +202,4 @@ int store_txn_count_files(struct store_txn *txn, const char *id, struct err *err
 int store_text_keep(struct store *store, int fd, struct store_text *ret, struct err *err);
 /* A text's blob gets its row; a text that belongs into a blob and is not there is the caller's mistake. */
 int store_txn_text(struct store_txn *txn, const struct store_text *text, const char *what, struct err *err);
-void store_bind_text(struct query *query, const char *column, const struct store_text *text);
+void store_text_bind(struct query *query, const char *column, const struct store_text *text);

@@ -131,8 +131,8 @@ static void bind_outcome(struct query *q, const struct store_execution *e)
 	query_bind_int(q, ":system", e->run.cpu_system_us);
 	query_bind_int(q, ":memory", e->run.memory_peak_bytes);
 	query_bind_int(q, ":deterministic", e->deterministic);
-	store_bind_text(q, ":stdout", &e->stdout_text);
-	store_bind_text(q, ":stderr", &e->stderr_text);
+	store_text_bind(q, ":stdout", &e->stdout_text);
+	store_text_bind(q, ":stderr", &e->stderr_text);
 }
 
 static int add_row(struct store_txn *txn, struct adding *adding, struct err *err)

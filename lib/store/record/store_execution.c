@@ -15,51 +15,6 @@
 #include "lib/store/db/store_txn.h"
 #include "store_execution.h"
 
-int store_text_keep(struct store *store, int fd, struct store_text *ret, struct err *err)
-{
-	struct store_text text = {0};
-	struct stat st;
-	int64_t size;
-
-	if (fstat(fd, &st) < 0)
-		return err_errno(err, "reading output");
-	if (st.st_size <= STORE_INLINE_MAX) {
-		int failed = lseek(fd, 0, SEEK_SET) < 0 ? err_errno(err, "reading output")
-							: read_fd(fd, STORE_INLINE_MAX, &text.data, &text.length, err);
-		if (failed < 0)
-			return failed;
-	} else {
-		int failed = store_blob_put_output(store, fd, text.blob, &size, err);
-
-		if (failed < 0)
-			return failed;
-		text.length = (size_t)size;
-	}
-	*ret = text;
-	return 0;
-}
-
-/* COLUMN, COLUMN_blob and COLUMN_bytes. The parameters' names are looked up at once, so they may go. */
-void store_bind_text(struct query *query, const char *column, const struct store_text *text)
-{
-	char blob[32], bytes[32];
-
-	snprintf(blob, sizeof(blob), "%s_blob", column);
-	snprintf(bytes, sizeof(bytes), "%s_bytes", column);
-	query_bind_bytes(query, column, text->blob[0] == '\0' ? text->data : NULL, text->length);
-	query_bind_some(query, blob, text->blob);
-	query_bind_int(query, bytes, (int64_t)text->length);
-}
-
-int store_txn_text(struct store_txn *txn, const struct store_text *text, const char *what, struct err *err)
-{
-	if (text->blob[0] != '\0')
-		return store_txn_blob(txn, text->blob, (int64_t)text->length, err);
-	if (text->length > STORE_INLINE_MAX || (text->data == NULL && text->length > 0))
-		return err_set(err, ERR_INTERNAL, "%s of %zu bytes belongs into a blob", what, text->length);
-	return 0;
-}
-
 static void seal_env(const struct store *store, const struct store_execution *execution, struct buf *sealed)
 {
 	const char *env = execution->env_json;
@@ -92,8 +47,8 @@ static int add_row(struct store_txn *txn, const struct store_execution *e, struc
 	query_bind_text(&q, ":args", e->args_json != NULL ? e->args_json : "[]");
 	query_bind_text(&q, ":limits", e->limits_json != NULL ? e->limits_json : "{}");
 	query_bind_blob(&q, ":env", sealed.length > 0 ? sealed.data : NULL, sealed.length);
-	store_bind_text(&q, ":code", &e->code);
-	store_bind_text(&q, ":stdin", &e->stdin_text);
+	store_text_bind(&q, ":code", &e->code);
+	store_text_bind(&q, ":stdin", &e->stdin_text);
 	query_bind_some(&q, ":entry", e->entry);
 	query_bind_some(&q, ":sandbox", e->sandbox_id);
 	query_bind_some(&q, ":task", e->task_id);
@@ -170,8 +125,8 @@ static void bind_outcome(struct query *q, const struct store_execution *e)
 	query_bind_text(q, ":result", e->result_json);
 	query_bind_int(q, ":stdout_truncated", e->stdout_truncated);
 	query_bind_int(q, ":stderr_truncated", e->stderr_truncated);
-	store_bind_text(q, ":stdout", &e->stdout_text);
-	store_bind_text(q, ":stderr", &e->stderr_text);
+	store_text_bind(q, ":stdout", &e->stdout_text);
+	store_text_bind(q, ":stderr", &e->stderr_text);
 }
 
 static int not_running(const char *id, struct err *err)

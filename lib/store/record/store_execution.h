@@ -3,16 +3,9 @@
  */
 #pragma once
 
+#include "lib/store/blob/store_text.h"
 #include "store_file.h"
 
-#define STORE_INLINE_MAX (64 * 1024) /* code and output up to here are kept in the row, beyond it in a blob */
-
-/* A text that is in the row, or in a blob when it is larger than STORE_INLINE_MAX. */
-struct store_text {
-	char *data; /* NULL: in the blob */
-	size_t length;
-	char blob[SHA256_HEX_SIZE]; /* "" : inline */
-};
 enum store_state { STORE_RUNNING, STORE_FINISHED, STORE_INTERRUPTED };
 struct store_usage {
 	int64_t wall_us, cpu_user_us, cpu_system_us, memory_peak_bytes;
@@ -61,9 +54,6 @@ struct store_execution {
 void store_execution_clear(struct store_execution *execution);
 /* ERR_NOT_FOUND, with a sentence: its output (or more) was removed. */
 int store_execution_whole(const struct store_execution *execution, struct err *err);
-/* The bytes of a text wherever they are; the caller frees. */
-int store_text_read(struct store *store, const struct store_text *text, char **ret, size_t *ret_length,
-		    struct err *err);
 
 struct store_filter {
 	const char *id; /* prefix, or NULL; so for all strings */
@@ -115,3 +105,5 @@ int store_txn_execution_files(struct store_txn *txn, const struct store_executio
  * recorded. */
 int store_txn_execution_finish(struct store_txn *txn, const struct store_execution *execution,
 			       struct store_execution_file *changes, size_t n_changes, struct err *err);
+/* The rows in execution_file count from now on. */
+int store_txn_count_files(struct store_txn *txn, const char *id, struct err *err);

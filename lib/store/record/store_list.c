@@ -99,35 +99,6 @@ static int read_row(struct store *store, struct query *q, struct store_execution
 	return failed;
 }
 
-int store_text_read(struct store *store, const struct store_text *text, char **ret, size_t *ret_length, struct err *err)
-{
-	char sha256[SHA256_HEX_SIZE];
-	auto_free char *data = NULL;
-	auto_close int fd = -1;
-	int64_t size;
-	size_t length = 0;
-
-	if (text->blob[0] == '\0') {
-		*ret = xmemdup(text->data != NULL ? text->data : "", text->data != NULL ? text->length : 0);
-		*ret_length = text->data != NULL ? text->length : 0;
-		return 0;
-	}
-	int failed = store_blob_open(store, text->blob, &fd, &size, err);
-
-	if (failed == 0)
-		failed = read_fd(fd, (size_t)size, &data, &length, err);
-	if (failed < 0)
-		return failed;
-	sha256_hex(data, length, sha256);
-	if (!streq(sha256, text->blob))
-		return err_set(err, ERR_CORRUPT,
-			       "blob %s was altered: its bytes have the sum %s; restore it from a backup", text->blob,
-			       sha256);
-	*ret = steal(&data);
-	*ret_length = length;
-	return 0;
-}
-
 static void bind_filter(struct query *q, const struct store_filter *filter, const struct store_range *range)
 {
 	query_bind_text(q, ":from", range->from);

@@ -84,22 +84,22 @@ static int add(struct store_txn *txn, struct save *save, struct err *err)
 	return query_run(&q, NULL, err);
 }
 
-/* Is there room under the owner's cap? Everybody's are the operator's. */
 static int check_room(struct store_txn *txn, const struct store_snippet *snippet, struct err *err)
 {
 	const size_t texts = strlen(snippet->description) + strlen(snippet->schema) + strlen(snippet->servers) +
 			     strlen(snippet->code);
 	const struct store_more more = {.owner = snippet->owner, .bytes = STORE_SNIPPET_BYTES + (int64_t)texts};
 
-	return *snippet->owner ? store_txn_room(txn, &more, err) : 0;
+	return store_txn_room(txn, &more, err);
 }
 
 static int save_work(struct store_txn *txn, void *arg, struct err *err)
 {
 	struct save *save = arg;
-	int result = count_names(txn, save->snippet, err);
+	const bool owned = *save->snippet->owner; /* everybody's are the operator's: without bounds */
+	int result = owned ? count_names(txn, save->snippet, err) : 0;
 
-	if (result == 0)
+	if (result == 0 && owned)
 		result = check_room(txn, save->snippet, err);
 	if (result == 0)
 		result = add(txn, save, err);
@@ -111,7 +111,7 @@ static int save_work(struct store_txn *txn, void *arg, struct err *err)
 	query_bind_text(&q, ":name", save->snippet->name);
 	query_bind_int(&q, ":version", save->version - STORE_SNIPPET_VERSIONS_MAX);
 	result = query_run(&q, NULL, err);
-	if (result < 0 || *save->snippet->owner)
+	if (result < 0 || owned)
 		return result;
 	return audit(txn, "snippet.promote", STORE_SNIPPET_ALL, save->snippet->name, err);
 }

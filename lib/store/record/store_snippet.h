@@ -1,8 +1,8 @@
 /*
  * store_snippet.h - programs that are kept by name: each save is a new version.
  *
- * They are an owner's; what an operator promotes is everybody's, a copy under the owner STORE_SNIPPET_ALL. An owner's
- * own snippet comes before everybody's of the same name.
+ * They are an owner's; what an operator promotes or imports (tools.snippets_dir) is everybody's, under the owner
+ * STORE_SNIPPET_ALL and without the bounds below. An owner's own snippet comes before everybody's of the same name.
  */
 #pragma once
 

@@ -334,9 +334,12 @@ static int write_manifest(const struct target *target, const struct store_backup
 
 static int copy_key(struct store *store, const struct target *target, struct err *err)
 {
-	auto_close int fd = openat(target->dir_fd, "secret.key", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	static const char part[] = "secret.key.part"; /* an earlier backup's key stays whole */
+	auto_close int fd = openat(target->dir_fd, part, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 
-	if (fd < 0 || fchmod(fd, 0600) < 0 || write_all(fd, store->secret, sizeof(store->secret)) < 0 || fsync(fd) < 0)
+	if (fd < 0 || fchmod(fd, 0600) < 0 ||
+	    write_all(fd, store->secret, sizeof(store->secret)) < 0 || fsync(fd) < 0 ||
+	    renameat(target->dir_fd, part, target->dir_fd, "secret.key") < 0)
 		return err_errno(err, "writing %s/secret.key", target->path);
 	return 0;
 }

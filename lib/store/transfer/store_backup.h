@@ -14,6 +14,7 @@
 
 #define STORE_BACKUP_DATABASE "sallyport.db"
 #define STORE_BACKUP_MANIFEST "manifest.json"
+#define STORE_RESTORE_MARK    "restoring" /* in a data folder that is being restored */
 
 struct store_backup {
 	const char *dir;

@@ -351,6 +351,8 @@ int store_bundle_add(struct store_bundle *bundle, struct store *store, const cha
 	struct store_execution row = {0};
 	int result = store_execution_find(store, id, &row, err);
 
+	if (result == 0 && sqlite3_exec(bundle->db, "SAVEPOINT execution", NULL, NULL, NULL) != SQLITE_OK)
+		result = store_bundle_failed(bundle, err);
 	if (result == 0 && *row.sandbox_id) {
 		result = store_bundle_carry(bundle, store, &rows_of_sandbox, ":id", row.sandbox_id, err);
 		if (result >= 0)
@@ -358,6 +360,9 @@ int store_bundle_add(struct store_bundle *bundle, struct store *store, const cha
 	} else if (result == 0) {
 		result = add_one(bundle, store, row.id, err);
 	}
+	if (result < 0)
+		sqlite3_exec(bundle->db, "ROLLBACK TO execution", NULL, NULL, NULL);
+	sqlite3_exec(bundle->db, "RELEASE execution", NULL, NULL, NULL);
 	store_execution_clear(&row);
 	return MIN(result, 0);
 }

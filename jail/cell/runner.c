@@ -1,0 +1,389 @@
+/*
+ * runner.c - see runner.h.
+ *
+ * Runner files are written by the operator, but a wrong one must not stop being noticed: members are bound strictly,
+ * names and aliases must be unique, and any fault is an error that names the file. Whether a runner is available is
+ * decided once, at start, while the host's files can still be seen: by the first of its interpreters that is there and
+ * may be executed by anybody. What it is called and what it has installed is asked later, from the inside of a jail
+ * (versions.c).
+ */
+#include "runner.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "guest_file.h"
+#include "jail/root/root_mount.h"
+#include "jail/root/rootfs.h"
+#include "lib/base/util.h"
+
+#define INTERPRETER "{interpreter}"
+#define MEMORY      "{memory_mb}"
+#define LIST(field, least)                                                                                             \
+	{                                                                                                              \
+		.name = #field, .type = BIND_STRINGS, .offset = offsetof(struct runner, field),                        \
+		.flags = (least) ? BIND_REQUIRED : 0, .min = least, .max = 64                                          \
+	}
+#define TEXT(field, longest)                                                                                           \
+	{                                                                                                              \
+		.name = #field, .type = BIND_STRING, .offset = offsetof(struct runner, field), .flags = BIND_REQUIRED, \
+		.min = 1, .max = longest                                                                               \
+	}
+
+#define FAMILY(field)                                                                                                  \
+	{                                                                                                              \
+		.name = #field, .type = BIND_STRING, .offset = offsetof(struct runner, field),                         \
+		.choices = seccomp_families                                                                            \
+	}
+
+static const struct bind table[] = {
+	TEXT(name, 31),
+	TEXT(source, 64),
+	TEXT(install, 256),
+	LIST(aliases, 0),
+	LIST(extensions, 0),
+	LIST(interpreters, 1),
+	LIST(compile, 0),
+	LIST(run, 1),
+	LIST(tools_run, 0),
+	LIST(show_run, 0),
+	LIST(silent_calls, 0),
+	LIST(silent_blocks, 0),
+	LIST(silent_imports, 0),
+	LIST(silent_ends, 0),
+	LIST(live, 0),
+	{.name = "driver", .type = BIND_STRING, .offset = offsetof(struct runner, driver), .min = 1, .max = 64},
+	{.name = "helper", .type = BIND_STRING, .offset = offsetof(struct runner, helper), .min = 1, .max = 64},
+	{.name = "call", .type = BIND_STRING, .offset = offsetof(struct runner, call), .min = 1, .max = 64},
+	{.name = "show", .type = BIND_STRING, .offset = offsetof(struct runner, show), .min = 1, .max = 64},
+	{.name = "tail", .type = BIND_STRING, .offset = offsetof(struct runner, tail), .min = 1, .max = 64},
+	LIST(version, 0),
+	LIST(libraries, 0),
+	LIST(libraries_are, 0),
+	LIST(env, 0),
+	LIST(quiet, 0),
+	FAMILY(seccomp),
+	FAMILY(seccomp_compile),
+	LIST(binds, 0),
+	LIST(cache, 0),
+	LIST(precompile, 0),
+	{.name = "rootfs", .type = BIND_STRING, .offset = offsetof(struct runner, rootfs), .min = 1, .max = 4095},
+	{.name = "service", .type = BIND_BOOL, .offset = offsetof(struct runner, service)},
+	{.name = "internal", .type = BIND_BOOL, .offset = offsetof(struct runner, internal)},
+	{.name = "reserves_mb", .type = BIND_INT, .offset = offsetof(struct runner, reserves_mb), .max = 65536},
+	{.name = "version_least", .type = BIND_INT, .offset = offsetof(struct runner, version_least), .max = 1000000},
+	{0},
+};
+
+/* An operator's language that nobody has looked at gets no more than all of them need. */
+static int check_families(struct runner *runner, struct err *err)
+{
+	if (runner->seccomp_compile && !runner->compile.count)
+		return err_member(err, "seccomp_compile", "goes with \"compile\": there is no compile step");
+	runner->family = runner->seccomp ? seccomp_family(runner->seccomp) : SECCOMP_BASE;
+	runner->family_compile = runner->seccomp_compile ? seccomp_family(runner->seccomp_compile) : SECCOMP_COMPILER;
+	return 0;
+}
+
+static bool in_modules(const struct runner *runner, const char *path)
+{
+	return !runner->rootfs && str_starts(path, ROOT_MOUNT_MODULES "/");
+}
+
+/* What a jail of this runner sees as `path`, on the host; the caller's. */
+static char *on_host(const struct runner *runner, const char *path, const char *modules_dir)
+{
+	if (in_modules(runner, path))
+		return xasprintf("%s%s", modules_dir, path + strlen(ROOT_MOUNT_MODULES));
+	return xasprintf("%s%s", runner->rootfs ? runner->rootfs : "", path);
+}
+
+/* The path on the host of what is an executable file where a jail of this runner sees `path`; NULL. The caller's. */
+static char *present(const struct runner *runner, const char *path, const char *modules_dir)
+{
+	auto_free char *place = on_host(runner, path, modules_dir);
+	bool modules = in_modules(runner, path);
+
+	if (modules ? !modules_dir[0] || !rootfs_has(NULL, place) : !rootfs_has(runner->rootfs, path))
+		return NULL;
+	return steal(&place);
+}
+
+static void find_libraries(struct runner *runner, const char *modules_dir)
+{
+	for (size_t i = 0; i < runner->libraries_are.count; i++) {
+		const char *pattern = runner->libraries_are.items[i];
+		auto_free char *place = on_host(runner, pattern, modules_dir);
+
+		if (in_modules(runner, pattern) && !modules_dir[0])
+			continue;
+		if (!runner->libraries_on_host)
+			runner->libraries_on_host = json_object_new_array();
+		json_object_array_add(runner->libraries_on_host, json_object_new_string(place));
+	}
+}
+
+/* The folders that the configuration names for services are as if the runner file did. */
+static void add_service_binds(struct runner *runner, const struct bind_strings *more)
+{
+	if (!runner->service || !more)
+		return;
+	runner->binds.items = xrealloc(runner->binds.items, runner->binds.count + more->count + 1,
+				       sizeof(*runner->binds.items));
+	for (size_t i = 0; i < more->count; i++)
+		runner->binds.items[runner->binds.count++] = more->items[i];
+}
+
+static int check_directories(const struct runner *runner, const char *state_dir, struct err *err)
+{
+	int result = runner->rootfs ? rootfs_check("rootfs", runner->rootfs, state_dir, err) : 0;
+
+	if (runner->rootfs && runner->binds.count)
+		return err_member(err, "binds", "cannot be shown in a rootfs: put the directories into it");
+	for (size_t i = 0; result == 0 && i < runner->binds.count; i++)
+		result = rootfs_check_bind("binds", runner->binds.items[i], state_dir, err);
+	return result;
+}
+
+static int check(struct runner *runner, const struct runners_host *host, struct err *err)
+{
+	if (strchr(runner->source, '/') || runner->source[0] == '.')
+		return err_member(err, "source", "must be a plain file name");
+	for (size_t i = 0; i < runner->env.count; i++)
+		if (!strchr(runner->env.items[i], '='))
+			return err_member(err, "env", "must be NAME=value, not %s", runner->env.items[i]);
+	for (size_t i = 0; i < runner->silent_calls.count; i++)
+		if (!strchr(runner->silent_calls.items[i], '('))
+			return err_member(err, "silent_calls", "must be calls, as print(, not %s",
+					  runner->silent_calls.items[i]);
+	for (size_t i = 0; i < runner->interpreters.count; i++)
+		if (runner->interpreters.items[i][0] != '/')
+			return err_member(err, "interpreters", "must be absolute paths, not %s",
+					  runner->interpreters.items[i]);
+	add_service_binds(runner, host->service_binds);
+	int result = check_families(runner, err);
+	if (result == 0)
+		result = check_directories(runner, host->state_dir, err);
+	for (size_t i = 0; result == 0 && i < runner->interpreters.count && !runner->interpreter; i++)
+		if ((runner->on_host = present(runner, runner->interpreters.items[i], host->modules_dir)))
+			runner->interpreter = runner->interpreters.items[i];
+	find_libraries(runner, host->modules_dir);
+	return result;
+}
+
+static int load_text(int directory, const char *member, const char *name, int *ret_fd, struct err *err)
+{
+	auto_free char *text = NULL;
+	size_t length;
+
+	if (strchr(name, '/'))
+		return err_member(err, member, "must be a plain file name");
+	bool own = faccessat(directory, name, F_OK, 0) == 0;
+	const char *embedded = own ? NULL : guest_file(name, &length);
+	int result = embedded ? 0 : read_file_at(directory, name, RUNNER_FILE_MAX, &text, &length, err);
+	if (result < 0)
+		return result;
+	*ret_fd = memfd_with(member, embedded ? embedded : text, length);
+	return *ret_fd < 0 ? err_errno(err, "keeping %s", name) : 0;
+}
+
+static int check_driver(const struct runner *runner, struct err *err)
+{
+	if ((runner->live.count > 0) != (runner->driver != NULL))
+		return err_member(err, "driver", "goes with \"live\": both or none");
+	if ((runner->show_run.count > 0) != (runner->show != NULL))
+		return err_member(err, "show", "goes with \"show_run\": both or none");
+	if (runner->tail && !runner->show)
+		return err_member(err, "tail", "goes with \"show\", which shows what it cannot");
+	if ((runner->driver || runner->show) && runner->compile.count > 0)
+		return err_member(err, runner->driver ? "live" : "show_run", "does not go with a compile step");
+	return 0;
+}
+
+static int load_driver(int directory, struct runner *runner, struct err *err)
+{
+	struct {
+		const char *member, *name;
+		int *fd;
+	} const texts[] = {
+		{"helper", runner->helper, &runner->helper_fd}, {"call", runner->call, &runner->call_fd},
+		{"driver", runner->driver, &runner->driver_fd}, {"show", runner->show, &runner->show_fd},
+		{"tail", runner->tail, &runner->tail_fd},
+	};
+	int result = check_driver(runner, err);
+
+	for (size_t i = 0; result == 0 && i < ARRAY_SIZE(texts); i++)
+		if (texts[i].name)
+			result = load_text(directory, texts[i].member, texts[i].name, texts[i].fd, err);
+	return result;
+}
+
+static void clear(struct runner *runner)
+{
+	close_pointer(&runner->driver_fd);
+	close_pointer(&runner->show_fd);
+	close_pointer(&runner->tail_fd);
+	close_pointer(&runner->call_fd);
+	close_pointer(&runner->helper_fd);
+	bind_clear(table, runner);
+	json_put_pointer(&runner->document);
+	json_put_pointer(&runner->found_libraries);
+	json_put_pointer(&runner->libraries_on_host);
+	root_mount_clear(&runner->root);
+	free(runner->cache_name);
+	free(runner->on_host);
+	close_pointer(&runner->cache_fd);
+}
+
+static int load_file(int directory, const char *name, const struct runners_host *host, struct runner *ret,
+		     struct err *err)
+{
+	auto_free char *text = NULL;
+	struct runner runner = {
+		.driver_fd = -1, .show_fd = -1, .tail_fd = -1, .call_fd = -1, .helper_fd = -1, .cache_fd = -1};
+	size_t length;
+	int result = read_file_at(directory, name, RUNNER_FILE_MAX, &text, &length, err);
+
+	if (result == 0)
+		result = json_parse_commented(text, length, &runner.document, err);
+	if (result == 0)
+		result = bind_parse(table, runner.document, &runner, err);
+	if (result == 0)
+		result = check(&runner, host, err);
+	if (result == 0)
+		result = load_driver(directory, &runner, err);
+	if (result < 0) {
+		clear(&runner);
+		return err_wrap(err, "runner file %s", name);
+	}
+	*ret = runner;
+	return 0;
+}
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(((const struct runner *)a)->name, ((const struct runner *)b)->name);
+}
+
+static int check_names(const struct runners *runners, struct err *err)
+{
+	for (size_t i = 0; i < runners->count; i++) {
+		const struct runner *runner = &runners->items[i];
+
+		if (runners_find(runners, runner->name) != runner)
+			return err_set(err, ERR_INVALID, "two runners are called %s", runner->name);
+		for (size_t k = 0; k < runner->aliases.count; k++)
+			if (runners_find(runners, runner->aliases.items[k]) != runner)
+				return err_set(err, ERR_INVALID, "two runners are called %s", runner->aliases.items[k]);
+	}
+	return 0;
+}
+
+int runners_load(const char *directory, const struct runners_host *host, struct runners *ret, struct err *err)
+{
+	struct runners runners = {.items = xcalloc(RUNNERS_MAX, sizeof(*runners.items))};
+	DIR *list = opendir(directory);
+	int result = 0;
+
+	if (!list) {
+		result = err_errno(err, "opening the runners' directory %s", directory);
+		runners_clear(&runners);
+		return result;
+	}
+	for (struct dirent *entry; result == 0 && (entry = readdir(list));) {
+		size_t length = strlen(entry->d_name);
+
+		if (length < 6 || entry->d_name[0] == '.' || !streq(entry->d_name + length - 5, ".json"))
+			continue;
+		if (runners.count == RUNNERS_MAX)
+			result = err_set(err, ERR_LIMIT, "more than %d runner files in %s", RUNNERS_MAX, directory);
+		else if ((result = load_file(dirfd(list), entry->d_name, host, &runners.items[runners.count],
+					     err)) == 0)
+			runners.count++;
+	}
+	closedir(list);
+	qsort(runners.items, runners.count, sizeof(*runners.items), by_name);
+	for (size_t i = 0; i < runners.count; i++)
+		if (runners.items[i].rootfs || runners.items[i].binds.count)
+			snprintf(runners.items[i].root.path, ROOT_MOUNT_PATH_SIZE, ROOT_MOUNT_PATH "%zu", i);
+	if (result == 0)
+		result = check_names(&runners, err);
+	if (result < 0)
+		runners_clear(&runners);
+	else
+		*ret = runners;
+	return result;
+}
+
+void runners_clear(struct runners *runners)
+{
+	for (size_t i = 0; i < runners->count; i++)
+		clear(&runners->items[i]);
+	free(runners->items);
+	*runners = (struct runners){.items = NULL};
+}
+
+struct runner *runners_find(const struct runners *runners, const char *name)
+{
+	for (size_t i = 0; i < runners->count; i++) {
+		struct runner *runner = &runners->items[i];
+
+		if (streq(runner->name, name))
+			return runner;
+		for (size_t k = 0; k < runner->aliases.count; k++)
+			if (streq(runner->aliases.items[k], name))
+				return runner;
+	}
+	return NULL;
+}
+
+char *runner_expand(const struct runner *runner, const char *text, int64_t memory_bytes)
+{
+	const char *memory = strstr(text, MEMORY);
+
+	if (streq(text, INTERPRETER))
+		return xstrdup(runner->interpreter ? runner->interpreter : "");
+	if (!memory)
+		return xstrdup(text);
+	return xasprintf("%.*s%lld%s", (int)(memory - text), text, (long long)(memory_bytes >> 20),
+			 memory + strlen(MEMORY));
+}
+
+static struct json_object *print_strings(const struct bind_strings *strings)
+{
+	struct json_object *array = json_object_new_array();
+
+	for (size_t i = 0; i < strings->count; i++)
+		json_object_array_add(array, json_object_new_string(strings->items[i]));
+	return array;
+}
+
+struct json_object *runners_print(const struct runners *runners)
+{
+	struct json_object *array = json_object_new_array();
+
+	for (size_t i = 0; i < runners->count; i++) {
+		const struct runner *runner = &runners->items[i];
+		struct json_object *object = json_object_new_object();
+
+		json_add_string(object, "name", runner->name);
+		json_add(object, "aliases", print_strings(&runner->aliases));
+		json_add(object, "extensions", print_strings(&runner->extensions));
+		json_add_bool(object, "available", runner->interpreter != NULL);
+		json_add_string(object, "interpreter", runner->on_host);
+		json_add_string(object, "install", runner->install);
+		json_add_string(object, "version", runner->fingerprint);
+		json_add(object, "libraries",
+			 runner->found_libraries ? json_object_get(runner->found_libraries) : json_object_new_array());
+		if (runner->libraries_on_host)
+			json_add(object, "libraries_are", json_object_get(runner->libraries_on_host));
+		json_add_bool(object, "compiled", runner->compile.count > 0);
+		json_add_bool(object, "live", runner->live.count > 0);
+		if (runner->internal)
+			json_add_bool(object, "internal", true);
+		json_object_array_add(array, object);
+	}
+	return array;
+}
