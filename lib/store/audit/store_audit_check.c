@@ -102,7 +102,7 @@ static const struct {
 	 "object < 'execution;' AND EXISTS (SELECT 1 FROM execution WHERE id = substr(object, 11) AND erased IS NULL) "
 	 "GROUP BY object",
 	 "the content of execution ", " was erased, and its row does not say so"},
-	/* An imported one is older, too, and has its entries. */
+	/* An imported run is older, too, and so is the token of an owner who moved in; both have entries. */
 	{ALWAYS,
 	 "SELECT 'audit', -1 WHERE (SELECT count(*) FROM execution WHERE created_us < " OPENED
 	 " AND NOT EXISTS (SELECT 1 FROM audit WHERE object = 'execution:' || execution.id)) > coalesce((SELECT entry "
@@ -110,7 +110,7 @@ static const struct {
 	 "there are more executions from before the ", " log than it found when it began"},
 	{ALWAYS,
 	 "SELECT 'audit', -1 WHERE (SELECT count(*) FROM token WHERE created_us < " OPENED
-	 ") > coalesce((SELECT entry ->> "
+	 " AND NOT EXISTS (SELECT 1 FROM audit WHERE object = 'token:' || token.id)) > coalesce((SELECT entry ->> "
 	 "'$.f.tokens' FROM audit WHERE n = 0 AND json_valid(entry)), 0)",
 	 "there are more tokens from before the ", " log than it found when it began"},
 	{WHEN_ODD,
