@@ -36,7 +36,7 @@ static const struct cli_option export_options_table[] = {
 	{.name = "move",
 	 .type = CLI_FLAG,
 	 .offset = offsetof(struct export_options, move),
-	 .help = "add the tokens, snippets, conversations and files of one drained --owner, to move the owner to another host"},
+	 .help = "move one drained --owner to another host: add tokens, snippets, conversations and files"},
 	{.name = "checkpoint",
 	 .type = CLI_STRING,
 	 .offset = offsetof(struct export_options, checkpoint),
@@ -84,7 +84,9 @@ static void print_done(const struct cli_common *common, const char *owner, const
 	else
 		printf("%lld executions exported\n", (long long)done->executions);
 	if (done->erased > 0 && !common->json)
-		printf("%lld were left out: their content was erased\n", (long long)done->erased);
+		printf(owner ? "%lld runs of which something was erased stay in this record\n"
+			     : "%lld were left out: their content was erased\n",
+		       (long long)done->erased);
 }
 
 /* -------- out ----------------------------------------------------------------------------------------- */
@@ -101,19 +103,21 @@ struct exporting {
 static int add(void *arg, const struct store_execution *execution)
 {
 	struct exporting *exporting = arg;
-
+	const struct export_options *options = exporting->options;
+	const bool chosen = options->common.n_args == 0; /* by filters, which find what was erased, too */
 	struct err missing = ERR_INIT;
-	const bool chosen = exporting->options->common.n_args == 0; /* by filters, which find what was erased, too */
+	int result = 0;
 
-	exporting->result = store_bundle_add(exporting->bundle, exporting->store, execution->id, &missing);
-	if (exporting->result == -ERR_NOT_FOUND && chosen) {
-		exporting->done.erased++; /* the fact stays where it was recorded */
-		return exporting->result = 0;
+	if (!options->move || !execution->erased[0]) /* else the fact stays where it was recorded */
+		result = store_bundle_add(exporting->bundle, exporting->store, execution->id, &missing);
+	if ((options->move && execution->erased[0]) || (result == -ERR_NOT_FOUND && chosen)) {
+		exporting->done.erased++;
+		return 0;
 	}
-	if (exporting->result < 0)
+	if (result < 0)
 		*exporting->err = missing;
 	exporting->done.executions++;
-	return exporting->result;
+	return exporting->result = result;
 }
 
 static int write_bundle(struct exporting *exporting, const char *data_dir, struct err *err)
@@ -184,15 +188,17 @@ const struct cli_command cmd_export = {
 		"The executions are given by id, by filters or with --all. "
 		"Runs of a live sandbox bring the runs before them along. "
 		"Filters and --all leave out executions whose content was erased, and count them. "
-		"Values of environment variables are left out unless --with-env is given, and secrets were never stored: a replay of such a run needs --secret. "
-		"With --move the bundle also has the owner's tokens, snippets, conversations, files and environment values, for another host.",
+		"Values of environment variables are left out unless --with-env is given, and secrets were never stored: a replay of such a run needs --secret.\n\n"
+		"--move writes all that an owner needs on another host: tokens, snippets, conversations, files, and the runs with their environments. "
+		"The owner must be drained. "
+		"Runs of which something was erased stay here.",
 	.examples = "sallyport export --output runs.bundle --language python --since 2d\n"
 		"sallyport export --output mine.bundle --with-env --owner alice\n"
 		"sallyport export --all --output all.bundle --checkpoint /var/lib/sallyport-audit/checkpoint\n"
 		"sallyport export --owner alice --move --output alice.bundle\n",
 	.exits = "0 done\n"
 		"3 no such execution, or a content is damaged\n"
-		"5 the owner is not drained, or is busy\n"
+		"5 --move: the owner is not drained, or is busy\n"
 		"8 the checkpoint does not cover all of them\n",
 	.groups = export_groups,
 	.size = sizeof(struct export_options),
@@ -211,7 +217,7 @@ static const struct cli_option import_options_table[] = {
 	{.name = "move",
 	 .type = CLI_FLAG,
 	 .offset = offsetof(struct import_options, move),
-	 .help = "accept the owner of an export --move, with tokens, snippets, conversations and files"},
+	 .help = "let the owner of an export --move in, with tokens, snippets, conversations and files"},
 	{0},
 };
 static const struct cli_group import_groups[] = {{import_options_table, 0}, {0}};
@@ -304,14 +310,15 @@ const struct cli_command cmd_import = {
 	.arguments = "BUNDLE…",
 	.help = "A bundle is checked before anything is written: tables, names, sizes and the hash of each content. "
 		"Executions that exist already are unchanged; ids are kept. "
-		"The database is made if there is none. "
-		"A bundle of export --move has an owner's tokens, which are valid here from then on: it is refused without --move.",
+		"The database is made if there is none.\n\n"
+		"A bundle of export --move holds an owner's tokens, which are valid here from then on. "
+		"It is refused without --move.",
 	.examples = "sallyport import runs.bundle && sallyport replay --all\n"
 		"sallyport import --move alice.bundle\n",
 	.exits = "0 done\n"
 		"2 the command line is wrong, or a file is not a valid bundle\n"
 		"3 the database cannot be written\n"
-		"5 the owner has conversations here\n",
+		"5 --move: the owner has conversations here\n",
 	.groups = import_groups,
 	.size = sizeof(struct import_options),
 	.min_args = 1,

@@ -229,7 +229,8 @@ const struct cli_command cmd_owners = {
 	.arguments = "list | place OWNER [HOST] | leave OWNER",
 	.help = "list shows the owners that have tokens or a record here, and their host in the placement table of the nginx in front. "
 		"place writes an owner's line of that table, or without HOST removes it. "
-		"leave removes the conversations and files of a drained owner from this host, after export --move and import --move on another one; tokens and the record of runs stay.",
+		"leave removes the conversations and files of a drained owner from this host, after export --move and import --move took them to another one. "
+		"Tokens and the record of runs stay.",
 	.examples = "h1$ sallyport drain --owner alice && sallyport export --owner alice --move -o alice.bundle\n"
 		"h2$ sallyport import --move alice.bundle\n"
 		"front$ sallyport owners place alice h2 && nginx -t && systemctl reload nginx\n"

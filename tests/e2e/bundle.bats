@@ -348,3 +348,82 @@ broken() {
 	cli 0 other import "$SP_DIR/b"
 	[ "$(sqlite3 "$SP_DIR/other/sallyport.db" 'SELECT id FROM execution')" = "$second" ]
 }
+
+# killed POINT CONFIG COMMAND ARGUMENT…: SIGKILL at a system call; false where the command got through
+killed() {
+	local point=$1 config=$2 command=$3
+	shift 3
+	! strace -f -o /dev/null -e trace="${point%:*}" -e inject="${point%:*}:signal=KILL:when=${point#*:}" \
+		"$SP_BIN/sallyport" "$command" --config "$SP_DIR/$config.json" "$@" >/dev/null 2>&1
+}
+
+# has FOLDER OWNER: how many tokens, conversations, files and runs of the owner are there, and runs that belong to a conversation
+has() {
+	[ "$(sqlite3 -readonly "$SP_DIR/$1/sallyport.db" 'PRAGMA user_version' 2>/dev/null || echo 0)" != 0 ] || { echo '0|0|0|0|0' && return; } # not made yet
+	sqlite3 "$SP_DIR/$1/sallyport.db" "SELECT (SELECT count(*) FROM token WHERE owner = '$2'), (SELECT count(*) FROM conversation WHERE owner = '$2'),
+		(SELECT count(*) FROM file JOIN conversation ON id = conversation WHERE owner = '$2'), count(*), count(conversation) FROM execution WHERE owner = '$2'"
+}
+
+@test "an owner's move, killed at any step: each side is whole, and the next call gets through" {
+	local owner point kills=0 all
+	say python 'open("f", "w").write("x" * 100000); print("y" * 100000)'
+	say python 'print(open("f").read()[:3])'
+	sp_stdio_end
+	owner=$(sp_sql 'SELECT DISTINCT owner FROM execution')
+	cli 0 sallyport token add --owner "$owner"
+	all=$(has data "$owner")
+	[ "$all" = '1|1|1|2|2' ]
+	cli 5 sallyport export --move --owner "$owner" -o "$SP_DIR/b"
+	cli 0 sallyport drain --owner "$owner"
+	for words in --all "--owner bob" "--language python" "$(sp_sql 'SELECT min(id) FROM execution')"; do
+		# shellcheck disable=SC2086
+		cli 2 sallyport export --move --owner "$owner" -o "$SP_DIR/b" $words
+	done
+	for point in chmod:1 pwrite64:1 pwrite64:9 pwrite64:30 fdatasync:1 fdatasync:2 rename:1; do
+		! killed "$point" sallyport export --move --owner "$owner" -o "$SP_DIR/b" || kills=$((kills + 1))
+		[ ! -e "$SP_DIR/b" ] || cli 0 sallyport verify "$SP_DIR/b"
+		[ "$(has data "$owner")" = "$all" ]
+		cli 0 sallyport verify --blobs
+		rm -f "$SP_DIR/b"
+	done
+	[ "$kills" -ge 5 ]
+	cli 0 sallyport export --move --owner "$owner" -o "$SP_DIR/b" --json
+	[ "$(jq -c .summary <<<"$output")" = "{\"executions\":2,\"owner\":\"$owner\",\"tokens\":1,\"snippets\":0,\"conversations\":1,\"files\":1,\"erased\":0}" ]
+	# Tokens come in only where somebody said so.
+	cli 2 other import "$SP_DIR/b"
+	[[ $stderr == *"lets the owner $owner in, with tokens: say --move"* ]]
+	cli 2 other import --move "$SP_DIR/b" "$SP_DIR/b"
+	[ ! -e "$SP_DIR/other" ]
+	kills=0
+	for point in pwrite64:1 pwrite64:20 pwrite64:60 pwrite64:100 fdatasync:1 fdatasync:3 fdatasync:5 renameat:1 linkat:1 unlinkat:1; do
+		! killed "$point" other import --move "$SP_DIR/b" || kills=$((kills + 1))
+		if [ "$(has other "$owner")" != "$all" ]; then
+			[ "$(has other "$owner")" = '0|0|0|0|0' ]
+			cli 0 other import --move "$SP_DIR/b"
+		fi
+		[ "$(has other "$owner")" = "$all" ]
+		cli 0 other verify --blobs
+		cli 5 other import --move "$SP_DIR/b"
+		rm -r "$SP_DIR/other"
+	done
+	[ "$kills" -ge 6 ]
+	cli 0 other import --move "$SP_DIR/b" --json
+	[ "$(jq -c .summary <<<"$output")" = "{\"executions\":2,\"new\":2,\"already_there\":0,\"owner\":\"$owner\",\"tokens\":1,\"snippets\":0,\"conversations\":1,\"files\":1}" ]
+	cli 0 other replay --all
+	printf '# hosts\n%s h1;\n' "$owner" >"$SP_DIR/map"
+	cp "$SP_DIR/map" "$SP_DIR/map.h1"
+	printf '# hosts\n%s h2;\n' "$owner" >"$SP_DIR/map.h2"
+	for point in write:1 fsync:1 rename:1; do
+		killed "$point" sallyport owners place "$owner" h2 --table "$SP_DIR/map"
+		cmp "$SP_DIR/map" "$SP_DIR/map.h1" || cmp "$SP_DIR/map" "$SP_DIR/map.h2"
+	done
+	cli 0 sallyport owners place "$owner" h2 --table "$SP_DIR/map"
+	cmp "$SP_DIR/map" "$SP_DIR/map.h2"
+	for point in pwrite64:1 pwrite64:4 fdatasync:1; do
+		killed "$point" sallyport owners leave "$owner" || true
+		cli 0 sallyport verify --blobs
+	done
+	cli 0 sallyport owners leave "$owner"
+	[ "$(has data "$owner")" = '1|0|0|2|0' ]
+	cli 0 sallyport verify --blobs
+}

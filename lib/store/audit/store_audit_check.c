@@ -102,7 +102,7 @@ static const struct {
 	 "object < 'execution;' AND EXISTS (SELECT 1 FROM execution WHERE id = substr(object, 11) AND erased IS NULL) "
 	 "GROUP BY object",
 	 "the content of execution ", " was erased, and its row does not say so"},
-	/* One that was imported, or moved here with its owner, is older, too, and has its entries. */
+	/* An imported run is older, too, and so is the token of an owner who moved in; both have entries. */
 	{ALWAYS,
 	 "SELECT 'audit', -1 WHERE (SELECT count(*) FROM execution WHERE created_us < " OPENED
 	 " AND NOT EXISTS (SELECT 1 FROM audit WHERE object = 'execution:' || execution.id)) > coalesce((SELECT entry "
