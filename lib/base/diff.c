@@ -95,27 +95,6 @@ static size_t without_cut(const struct edit *edits, size_t count)
 	return count;
 }
 
-static void put_line(struct buf *ret, char kind, const struct line *line)
-{
-	size_t length = utf8_cut(line->start, line->length, DIFF_LINE_MAX);
-
-	buf_putc(ret, kind);
-	utf8_printable(ret, line->start, length);
-	buf_puts(ret, length < line->length ? "…\n" : "\n");
-	if (line->open)
-		buf_puts(ret, "\\ no newline at the end\n");
-}
-
-/* How many edits from `from` on belong to one hunk: until more than twice the context is in common. */
-static size_t hunk_length(const struct edit *edits, size_t from, size_t count)
-{
-	size_t common = 0, i = from;
-
-	for (; i < count && common <= (size_t)2 * CONTEXT; i++)
-		common = edits[i].kind == ' ' ? common + 1 : 0;
-	return i - from - (common > CONTEXT ? common - CONTEXT : 0);
-}
-
 static size_t put_hunk(struct buf *ret, const struct side *old, const struct side *now, const struct edit *edits,
 		       size_t count, size_t room)
 {
@@ -127,9 +106,16 @@ static size_t put_hunk(struct buf *ret, const struct side *old, const struct sid
 	}
 	buf_printf(ret, "@@ -%zu,%zu +%zu,%zu @@\n", old->first + edits[0].old - (removed == 0), removed,
 		   now->first + edits[0].now - (added == 0), added);
-	for (size_t i = 0; i < shown; i++)
-		put_line(ret, edits[i].kind,
-			 edits[i].kind == '+' ? &now->lines[edits[i].now] : &old->lines[edits[i].old]);
+	for (size_t i = 0; i < shown; i++) {
+		const struct line *line = edits[i].kind == '+' ? &now->lines[edits[i].now] : &old->lines[edits[i].old];
+		const size_t length = utf8_cut(line->start, line->length, DIFF_LINE_MAX);
+
+		buf_putc(ret, edits[i].kind);
+		utf8_printable(ret, line->start, length);
+		buf_puts(ret, length < line->length ? "…\n" : "\n");
+		if (line->open)
+			buf_puts(ret, "\\ no newline at the end\n");
+	}
 	return shown;
 }
 
@@ -139,15 +125,18 @@ static void put_edits(struct buf *ret, const struct side *old, const struct side
 	size_t at = 0, left = 0;
 
 	while (at < count) {
-		size_t first = at, start;
+		size_t first = at, common = 0;
 
 		while (first < count && edits[first].kind == ' ')
 			first++;
 		if (first == count)
 			break;
-		start = first - at > CONTEXT ? first - CONTEXT : at;
-		size_t length = hunk_length(edits, start, count);
+		const size_t start = first - at > CONTEXT ? first - CONTEXT : at;
+		size_t length = 0; /* of the hunk: until more than twice the context is in common */
 
+		for (; start + length < count && common <= (size_t)2 * CONTEXT; length++)
+			common = edits[start + length].kind == ' ' ? common + 1 : 0;
+		length -= common > CONTEXT ? common - CONTEXT : 0;
 		if (room > 0) {
 			size_t shown = put_hunk(ret, old, now, edits + start, length, room);
 
@@ -162,8 +151,7 @@ static void put_edits(struct buf *ret, const struct side *old, const struct side
 		buf_puts(ret, "… and more\n");
 }
 
-void diff_unified(const char *old, size_t old_length, const char *now, size_t now_length, size_t lines,
-		  struct buf *ret)
+void diff_unified(const char *old, size_t old_length, const char *now, size_t now_length, size_t lines, struct buf *ret)
 {
 	size_t shorter = MIN(old_length, now_length), from = 0, back = 0;
 	struct side before = {0}, after = {0};

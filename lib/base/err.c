@@ -8,7 +8,7 @@
 #include "utf8.h"
 #include "util.h"
 
-#define RPC_INVALID (-32602)
+#define RPC_INVALID  (-32602)
 #define RPC_INTERNAL (-32603)
 
 static const struct err_info infos[ERR_CODES] = {
@@ -57,25 +57,17 @@ static void copy_line(char *to, size_t size, const char *from)
 	to[used] = '\0';
 }
 
-/* The longest text that can come of it: twice the size leaves room for arguments that point into err itself. */
-static void format_line(struct err *err, const char *format, va_list args) __attribute__((format(printf, 2, 0)));
-static void format_line(struct err *err, const char *format, va_list args)
-{
-	char text[2 * ERR_TEXT_SIZE];
-
-	vsnprintf(text, sizeof(text), format, args);
-	copy_line(err->text, sizeof(err->text), text);
-}
-
 int err_set(struct err *err, enum err_code code, const char *format, ...)
 {
+	char text[2 * ERR_TEXT_SIZE]; /* arguments may point into err */
 	va_list args;
 
 	if (err == NULL)
 		return -(int)code;
 	va_start(args, format);
-	format_line(err, format, args);
+	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
+	copy_line(err->text, sizeof(err->text), text);
 	err->code = code;
 	err->member[0] = '\0';
 	return -(int)code;

@@ -1,8 +1,8 @@
 /*
  * host.c - see host.h.
  *
- * Addresses are read by inet_pton alone: it takes the four decimal numbers of IPv4 and nothing of what inet_aton takes
- * besides. Names that inet_aton, and so getaddrinfo, would read as an address are no names. The tables of special
+ * Addresses are read by inet_pton alone: it takes the four decimal numbers of IPv4 and none of the other forms of
+ * inet_aton. A text that inet_aton, and so getaddrinfo, would read as an address is not a name. The tables of special
  * addresses are IANA's registries; for IPv6 the rule is the other way round: only what is handed out for global use
  * (2000::/3) is public, minus exceptions in it.
  */
@@ -19,35 +19,21 @@
 
 #define LABEL_MAX 63
 
-static bool label_valid(const char *label, size_t length)
-{
-	if (length == 0 || length > LABEL_MAX || label[0] == '-' || label[length - 1] == '-')
-		return false;
-	for (size_t i = 0; i < length; i++)
-		if (!isalnum((unsigned char)label[i]) && label[i] != '-' && label[i] != '_')
-			return false;
-	return true;
-}
-
-/* What inet_aton would read as a number: digits, or 0x and whatever follows. */
-static bool numeric(const char *label)
-{
-	return strspn(label, "0123456789") == strlen(label) || (label[0] == '0' && label[1] == 'x');
-}
-
+/* Labels of letters, digits, hyphens and underscores. The last label is not what inet_aton would read as a number:
+ * digits, or 0x and anything. */
 static bool name_valid(const char *name)
 {
-	const char *last = name;
+	for (const char *label = name;;) {
+		const size_t length = strcspn(label, ".");
 
-	for (const char *p = name;;) {
-		size_t length = strcspn(p, ".");
-
-		last = p;
-		if (!label_valid(p, length))
+		if (length == 0 || length > LABEL_MAX || label[0] == '-' || label[length - 1] == '-')
 			return false;
-		p += length;
-		if (*p++ == '\0')
-			return !numeric(last);
+		for (size_t i = 0; i < length; i++)
+			if (!isalnum((unsigned char)label[i]) && label[i] != '-' && label[i] != '_')
+				return false;
+		if (label[length] == '\0')
+			return strspn(label, "0123456789") != length && (label[0] != '0' || label[1] != 'x');
+		label += length + 1;
 	}
 }
 

@@ -83,21 +83,6 @@ static void skip_digits(struct scan *scan)
 		scan->at++;
 }
 
-/* json-c stores int64: the digits (at most 19 can fit) are compared without converting. */
-static bool fits_int64(const char *digits, size_t length, bool negative)
-{
-	const char *limit = negative ? "9223372036854775808" : "9223372036854775807";
-
-	return length < 19 || (length == 19 && memcmp(digits, limit, 19) <= 0);
-}
-
-static bool is_finite(const char *number, size_t length)
-{
-	auto_free char *copy = xstrndup(number, length);
-
-	return isfinite(strtod(copy, NULL));
-}
-
 static int scan_number(struct scan *scan)
 {
 	size_t start = scan->at;
@@ -128,11 +113,17 @@ static int scan_number(struct scan *scan)
 			return fail(scan, "no digit in the exponent");
 		skip_digits(scan);
 	}
-	if (!fraction && !exponent && !fits_int64(scan->text + digits, integer, negative))
+	/* json-c stores int64: the digits are compared without converting. */
+	const char *limit = negative ? "9223372036854775808" : "9223372036854775807";
+
+	if (!fraction && !exponent && (integer > 19 || (integer == 19 && memcmp(scan->text + digits, limit, 19) > 0)))
 		return fail_at(scan, start, "an integer beyond 64 bits");
-	if ((exponent || (fraction && integer > DIGITS_SURELY_FINITE)) &&
-	    !is_finite(scan->text + start, scan->at - start))
-		return fail_at(scan, start, "a number beyond the range of a double");
+	if (exponent || (fraction && integer > DIGITS_SURELY_FINITE)) {
+		auto_free char *copy = xstrndup(scan->text + start, scan->at - start);
+
+		if (!isfinite(strtod(copy, NULL)))
+			return fail_at(scan, start, "a number beyond the range of a double");
+	}
 	return 0;
 }
 
@@ -270,22 +261,18 @@ static int compare_keys(const void *a, const void *b, void *arena)
 	return order != 0 ? order : x->position < y->position ? -1 : 1;
 }
 
-static bool same_key(const struct scan *scan, const struct key *a, const struct key *b)
-{
-	return a->length == b->length &&
-	       memcmp(scan->arena.data + a->start, scan->arena.data + b->start, a->length) == 0;
-}
-
 static int check_duplicates(struct scan *scan, size_t first)
 {
 	struct key *keys = scan->keys + first;
 	size_t count = scan->n_keys - first;
+	char *data = scan->arena.data;
 
 	if (count < 2)
 		return 0;
-	qsort_r(keys, count, sizeof(*keys), compare_keys, scan->arena.data);
+	qsort_r(keys, count, sizeof(*keys), compare_keys, data);
 	for (size_t i = 1; i < count; i++)
-		if (same_key(scan, &keys[i - 1], &keys[i]))
+		if (keys[i].length == keys[i - 1].length &&
+		    memcmp(data + keys[i].start, data + keys[i - 1].start, keys[i].length) == 0)
 			return fail_at(scan, keys[i].position, "a member that was there before");
 	return 0;
 }

@@ -9,7 +9,7 @@
 #include "utf8.h"
 #include "util.h"
 
-#define LOG_LINE_MAX 4096   /* below PIPE_BUF: lines of several processes on one pipe do not mix */
+#define LOG_LINE_MAX  4096 /* below PIPE_BUF: lines of several processes on one pipe do not mix */
 #define LOG_VALUE_MAX 1024
 
 static const char *log_program = "sallyport";
@@ -45,7 +45,6 @@ void log_configure(bool json, const char *level)
 			log_least = (enum log_level)i;
 }
 
-/* Reads as one word, and needs no care. */
 static bool is_word(const char *value)
 {
 	const char *c = value;
@@ -55,44 +54,26 @@ static bool is_word(const char *value)
 	return *c == '\0' && c > value && c - value <= LOG_VALUE_MAX;
 }
 
-/* A value is quoted when it would not read as one word; quotes and backslashes inside are escaped then. */
-static void add_value(struct buf *line, const char *value)
+/* In quotes, unless `bare` and it reads as one word. Quotes and backslashes are escaped; control characters and bytes
+ * that are not UTF-8 become \\xNN. */
+static void add_value(struct buf *line, const char *value, bool bare)
 {
 	auto_buf struct buf text = {0};
 
-	if (is_word(value)) { /* nearly every one, in a line for each request */
+	if (bare && is_word(value)) { /* nearly every value of a request */
 		buf_puts(line, value);
 		return;
 	}
 	size_t length = strlen(value), shown = utf8_cut(value, length, LOG_VALUE_MAX);
 
-	buf_init(&text, 4 * LOG_VALUE_MAX);
-	utf8_printable(&text, value, shown);
-	if (shown < length)
-		buf_puts(&text, "…");
-	if (text.length > 0 && strpbrk(text.data, " \"=\\") == NULL) {
-		buf_add(line, text.data, text.length);
-		return;
-	}
-	buf_putc(line, '"');
-	for (const char *c = text.data; *c != '\0'; c++) {
-		if (*c == '"' || *c == '\\')
-			buf_putc(line, '\\');
-		buf_putc(line, *c);
-	}
-	buf_putc(line, '"');
-}
-
-/* A JSON string; control characters and what is not UTF-8 become \\xNN, as in the other form. */
-static void add_json(struct buf *line, const char *value)
-{
-	auto_buf struct buf text = {0};
-	const size_t length = strlen(value), shown = utf8_cut(value, length, LOG_VALUE_MAX);
-
 	buf_init(&text, 4 * LOG_VALUE_MAX + 8);
 	utf8_printable(&text, value, shown);
 	if (shown < length)
 		buf_puts(&text, "…");
+	if (bare && text.length > 0 && strpbrk(text.data, " \"=\\") == NULL) {
+		buf_add(line, text.data, text.length);
+		return;
+	}
 	buf_putc(line, '"');
 	for (const char *c = text.data; *c != '\0'; c++) {
 		if (*c == '"' || *c == '\\')
@@ -109,10 +90,10 @@ static void add_member(struct buf *line, const char *key, const char *value)
 
 	buf_init(&member, 8 * LOG_VALUE_MAX + LOG_LINE_MAX);
 	buf_puts(&member, line->length > 1 ? "," : "");
-	add_json(&member, key);
+	add_value(&member, key, false);
 	buf_putc(&member, ':');
 	if (value != NULL)
-		add_json(&member, value);
+		add_value(&member, value, false);
 	else
 		buf_puts(&member, "null");
 	if (line->length + member.length + 1 < line->max)
@@ -124,20 +105,7 @@ static void add_text(struct buf *line, const char *key, const char *value)
 	buf_putc(line, ' ');
 	buf_puts(line, key);
 	buf_putc(line, '=');
-	add_value(line, value != NULL ? value : "-");
-}
-
-static void begin_line(struct buf *line, const char *time, const char *level, const char *event)
-{
-	if (!log_json) {
-		buf_printf(line, "%s %s %s %s", time, level, log_program, event);
-		return;
-	}
-	buf_putc(line, '{');
-	add_member(line, "ts", time);
-	add_member(line, "level", level);
-	add_member(line, "program", log_program);
-	add_member(line, "event", event);
+	add_value(line, value != NULL ? value : "-", true);
 }
 
 void log_event(enum log_level level, const char *event, ...)
@@ -152,7 +120,15 @@ void log_event(enum log_level level, const char *event, ...)
 	metrics_add(METRIC_LOG, level_name(level), NULL, 1);
 	buf_init(&line, LOG_LINE_MAX - 1);
 	clock_text(clock_now_us(), time);
-	begin_line(&line, time, level_name(level), event);
+	if (log_json) {
+		buf_putc(&line, '{');
+		add_member(&line, "ts", time);
+		add_member(&line, "level", level_name(level));
+		add_member(&line, "program", log_program);
+		add_member(&line, "event", event);
+	} else {
+		buf_printf(&line, "%s %s %s %s", time, level_name(level), log_program, event);
+	}
 	va_start(pairs, event);
 	while ((key = va_arg(pairs, const char *)) != NULL) {
 		const char *value = va_arg(pairs, const char *);

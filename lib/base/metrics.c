@@ -229,8 +229,7 @@ void metrics_process(void)
 	metrics_set(METRIC_PROCESS_MEMORY, NULL, pages * sysconf(_SC_PAGESIZE));
 	metrics_set(METRIC_PROCESS_FDS, NULL, count_fds());
 	metrics_set(METRIC_PROCESS_FDS_MAX, NULL, (int64_t)limit.rlim_cur);
-	metrics_set(METRIC_PROCESS_START, NULL,
-		    clock_now_us() / 1000000 - up.tv_sec + ticks / sysconf(_SC_CLK_TCK));
+	metrics_set(METRIC_PROCESS_START, NULL, clock_now_us() / 1000000 - up.tv_sec + ticks / sysconf(_SC_CLK_TCK));
 }
 
 /* -------- showing ------------------------------------------------------------------------------------- */
@@ -256,41 +255,26 @@ static void put_bound(struct buf *out, int64_t bound, int64_t scale)
 	buf_puts(out, text);
 }
 
-struct piece {
-	const char *text;
-	size_t length;
-};
-
-static void put_text(struct buf *out, char *before, const struct piece *name, const struct piece *value)
-{
-	buf_printf(out, "%c%.*s=\"", *before, (int)name->length, name->text);
-	for (size_t i = 0; i < value->length; i++) {
-		if (value->text[i] == '\\' || value->text[i] == '"')
-			buf_putc(out, '\\');
-		buf_putc(out, value->text[i] == '\n' ? ' ' : value->text[i]);
-	}
-	buf_putc(out, '"');
-	*before = ',';
-}
-
-/* What stands before the comma, and what behind it ("" without one). */
-static void split(const char *text, struct piece ret[2])
-{
-	ret[0] = (struct piece){text, strcspn(text, ",")};
-	text += ret[0].length;
-	text += *text == ',';
-	ret[1] = (struct piece){text, strlen(text)};
-}
-
+/* A name with a comma is two labels, and its values are pairs. */
 static void put_label(struct buf *out, char *before, const struct label *label, size_t at)
 {
-	struct piece names[2], values[2] = {{label->values[at], strlen(label->values[at])}};
+	const char *name = label->name, *value = label->values[at];
 
-	split(label->name, names);
-	if (names[1].length)
-		split(label->values[at], values);
-	for (size_t i = 0; i < 2 && names[i].length; i++)
-		put_text(out, before, &names[i], &values[i]);
+	while (*name != '\0') {
+		const size_t length = strcspn(name, ",");
+		const char *end = name[length] == ',' ? value + strcspn(value, ",") : value + strlen(value);
+
+		buf_printf(out, "%c%.*s=\"", *before, (int)length, name);
+		for (; value < end; value++) {
+			if (*value == '\\' || *value == '"')
+				buf_putc(out, '\\');
+			buf_putc(out, *value == '\n' ? ' ' : *value);
+		}
+		buf_putc(out, '"');
+		*before = ',';
+		name += length + (name[length] == ',');
+		value += *value == ',';
+	}
 }
 
 /* "name_suffix{first="…",second="…",le="…"} " */

@@ -19,20 +19,13 @@ struct block {
 
 static _Atomic(struct block *) kept[KEPT];
 
-static struct block *take_kept(void)
-{
-	struct block *block = NULL;
-
-	for (size_t i = 0; i < KEPT && !block; i++)
-		block = atomic_exchange(&kept[i], NULL);
-	return block;
-}
-
 void *secret_alloc(size_t size)
 {
 	size_t need = (sizeof(struct block) + size + PAGE - 1) / PAGE * PAGE, whole = MAX(need, USUAL_SIZE);
-	struct block *block = whole == USUAL_SIZE ? take_kept() : NULL;
+	struct block *block = NULL;
 
+	for (size_t i = 0; whole == USUAL_SIZE && i < KEPT && !block; i++)
+		block = atomic_exchange(&kept[i], NULL);
 	if (!block) {
 		block = mmap(NULL, whole, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 		if (block == MAP_FAILED || madvise(block, whole, MADV_WIPEONFORK) ||

@@ -209,14 +209,6 @@ int64_t clock_monotonic_us(void)
 	return clock_us(CLOCK_MONOTONIC);
 }
 
-/* Exactly so many; returns where the next character goes. */
-static char *put_digits(char *at, int value, int count)
-{
-	for (int i = count; i-- > 0; value /= 10)
-		at[i] = (char)('0' + value % 10);
-	return at + count;
-}
-
 /* By hand, as every line of the log has a time: printf takes ten times as long for seven numbers. */
 void clock_text(int64_t us, char buffer[CLOCK_TEXT_SIZE])
 {
@@ -240,7 +232,9 @@ void clock_text(int64_t us, char buffer[CLOCK_TEXT_SIZE])
 		      {(int)fraction, 6, 'Z'}};
 
 	for (size_t i = 0; i < ARRAY_SIZE(fields); i++) {
-		at = put_digits(at, fields[i].value, fields[i].count);
+		for (int k = fields[i].count, value = fields[i].value; k-- > 0; value /= 10)
+			at[k] = (char)('0' + value % 10);
+		at += fields[i].count;
 		*at++ = fields[i].behind;
 	}
 	*at = '\0';
