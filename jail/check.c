@@ -52,19 +52,6 @@ static void tell(struct check *check, const char *step, enum state state, const 
 
 /* -------- the start ----------------------------------------------------------------------------------- */
 
-static void tell_ids(struct check *check)
-{
-	static const char *const texts[] = {
-		[IDENTITY_ROOT] = "started as root: a range of ids of its own",
-		[IDENTITY_ROOTLESS] = "newuidmap and a range in /etc/subuid and /etc/subgid",
-		[IDENTITY_SINGLE] = "no newuidmap, or no range in /etc/subuid and /etc/subgid: guests run under your "
-				    "own id",
-	};
-	enum identity_mode mode = check->jailer->identity.mode;
-
-	tell(check, start_name(START_IDS), mode == IDENTITY_SINGLE ? WEAKER : OK, texts[mode], "subids", NULL);
-}
-
 static void tell_grouped(struct check *check)
 {
 	const struct cgroup *cgroup = check->jailer->cgroup;
@@ -108,11 +95,18 @@ static void tell_layers(struct check *check)
 
 static void tell_step(struct check *check, enum start_step step)
 {
+	static const char *const ids[] = {
+		[IDENTITY_ROOT] = "started as root: a range of ids of its own",
+		[IDENTITY_ROOTLESS] = "newuidmap and a range in /etc/subuid and /etc/subgid",
+		[IDENTITY_SINGLE] =
+			"no newuidmap, or no range in /etc/subuid and /etc/subgid: guests run under your own id",
+	};
+	const enum identity_mode mode = check->jailer->identity.mode;
 	const char *kind = step >= START_CGROUP ? cgroup_kind(check->jailer->cgroup) : "";
 	auto_free char *what = NULL;
 
 	if (step == START_IDS) {
-		tell_ids(check);
+		tell(check, start_name(step), mode == IDENTITY_SINGLE ? WEAKER : OK, ids[mode], "subids", NULL);
 	} else if (step == START_CGROUP && streq(kind, "none")) {
 		tell(check, start_name(step), WEAKER,
 		     "none: memory, processes and CPU time are limited for each process alone", "cgroup", NULL);

@@ -76,33 +76,26 @@ static int raise_limits(struct jailer *jailer, struct err *err)
 	return 0;
 }
 
-/* The folder itself, as a link cannot be bound. */
-static int find_modules(const struct config *config, char **ret, struct err *err)
-{
-	auto_free char *usual = xasprintf("%s/" MODULES_DEFAULT, config->jailer.runners_dir);
-	auto_free char *packages = xasprintf("%s/node_modules", usual);
-	const char *named = config->jailer.modules_dir, *folder = named[0] ? named : usual;
-
-	if (!named[0] && access(packages, R_OK)) {
-		*ret = xstrdup("");
-		return 0;
-	}
-	*ret = realpath(folder, NULL);
-	return *ret ? 0 : err_errno(err, "jailer.modules_dir: %s", folder);
-}
-
 static int read_config(struct jailer *jailer, struct err *err)
 {
+	const struct config *config = &jailer->config;
 	int result = config_load(jailer->options.config_path, &jailer->config, err);
 
 	if (result < 0)
 		return result;
 	if (is_service(jailer))
-		log_configure(streq(jailer->config.log.format, "json"), jailer->config.log.level);
-	if (is_service(jailer) && !jailer->config.jailer.socket[0])
+		log_configure(streq(config->log.format, "json"), config->log.level);
+	if (is_service(jailer) && !config->jailer.socket[0])
 		return err_set(err, ERR_INVALID, "jailer.socket is not set: a service needs one");
-	result = find_modules(&jailer->config, &jailer->modules_dir, err);
-	return result < 0 ? result : net_init(&jailer->net, &jailer->config, err);
+	/* The folder itself, as a link cannot be bound. */
+	auto_free char *usual = xasprintf("%s/" MODULES_DEFAULT, config->jailer.runners_dir);
+	auto_free char *packages = xasprintf("%s/node_modules", usual);
+	const char *named = config->jailer.modules_dir, *folder = named[0] ? named : usual;
+	const bool none = !named[0] && access(packages, R_OK);
+
+	jailer->modules_dir = none ? xstrdup("") : realpath(folder, NULL);
+	return jailer->modules_dir ? net_init(&jailer->net, config, err)
+				   : err_errno(err, "jailer.modules_dir: %s", folder);
 }
 
 static int read_runners(struct jailer *jailer, struct err *err)

@@ -276,19 +276,6 @@ static char **copy_strings(const char *const *strings, size_t n)
 	return copy;
 }
 
-static char **expanded(const struct runner *runner, const struct bind_strings *command)
-{
-	char **strings = xcalloc(command->count + 1, sizeof(*strings));
-
-	for (size_t i = 0; i < command->count; i++)
-		strings[i] = runner_expand(runner, command->items[i], 0);
-	char **copy = copy_strings((const char *const *)strings, command->count);
-	for (size_t i = 0; i < command->count; i++)
-		free(strings[i]);
-	free(strings);
-	return copy;
-}
-
 int cell_queue_run(struct cell *cell, struct cell_program *program, struct err *err)
 {
 	struct cell_step *step = step_new(STEP_RUN, 5);
@@ -307,8 +294,18 @@ int cell_queue_run(struct cell *cell, struct cell_program *program, struct err *
 	step->entry = program->entry ? xstrdup(program->entry) : NULL;
 	step->cwd = program->cwd ? xstrdup(program->cwd) : NULL;
 	step->bare = program->command != NULL;
-	step->argv = program->command ? expanded(cell->runner, program->command)
-				      : copy_strings(program->args, program->n_args);
+	if (program->command) {
+		const size_t n = program->command->count;
+		auto_free char **strings = xcalloc(n + 1, sizeof(*strings));
+
+		for (size_t i = 0; i < n; i++)
+			strings[i] = runner_expand(cell->runner, program->command->items[i], 0);
+		step->argv = copy_strings((const char *const *)strings, n);
+		for (size_t i = 0; i < n; i++)
+			free(strings[i]);
+	} else {
+		step->argv = copy_strings(program->args, program->n_args);
+	}
 	return push(cell, step, err);
 }
 

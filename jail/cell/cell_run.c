@@ -72,16 +72,6 @@ static int phase_output(struct cell *cell, int ret_write[2])
 		       : loop_add(cell->cells->loop, &run->pipes[1], run->output.pipe[1], EPOLLIN, stderr_ready);
 }
 
-/* What the runner's libraries would make again at each start. */
-static void send_cache(struct cell *cell)
-{
-	const struct runner *runner = cell->runner;
-	const struct init_order order = {.verb = INIT_CACHE, .n_files = 1};
-
-	if (runner->cache_name && !cell->run.step->bare && cell->run.phase == PHASE_RUN)
-		cell_order(cell, &order, runner->cache_name, strlen(runner->cache_name) + 1, &runner->cache_fd, 1);
-}
-
 /* A file that the runner names, once in a jail. */
 static int put_once(struct cell *cell, bool *there, const char *name, int fd)
 {
@@ -139,6 +129,8 @@ static const char *prepare(struct cell *cell, struct init_order *order)
 static void begin_phase(struct cell *cell, enum cell_phase phase)
 {
 	struct cell_run *run = &cell->run;
+	const struct init_order cache = {.verb = INIT_CACHE, .n_files = 1};
+	const struct runner *runner = cell->runner;
 	struct init_order order = {.verb = INIT_RUN};
 	int fds[6], ends[2] = {-1, -1};
 	size_t n = 0;
@@ -174,7 +166,9 @@ static void begin_phase(struct cell *cell, enum cell_phase phase)
 	if (order.has_tools)
 		fds[n++] = run->step->fds[4];
 	cgroup_reset_peak(cell->group);
-	send_cache(cell);
+	/* What the runner's libraries would make again at each start. */
+	if (runner->cache_name && !run->step->bare && phase == PHASE_RUN)
+		cell_order(cell, &cache, runner->cache_name, strlen(runner->cache_name) + 1, &runner->cache_fd, 1);
 	/* The socket is empty here: the last order was answered, or this is the first. */
 	result = tail.overflow ? -ERR_LIMIT : cell_order(cell, &order, tail.data, tail.length, fds, n);
 	if (result == -ERR_LIMIT || result == -ERR_BUSY) {

@@ -188,13 +188,7 @@ void data_clear(struct data_tree *tree)
 	*tree = (struct data_tree){.entries = NULL};
 }
 
-/* The change time says it all, but the kernel's clock for it may tick only every 4 ms: hence the rest. */
-static bool same(const struct data_entry *a, const struct data_entry *b)
-{
-	return a->inode == b->inode && a->changed_ns == b->changed_ns && a->mtime_us == b->mtime_us &&
-	       a->size == b->size && a->mode == b->mode;
-}
-
+/* The change time says it all, but the kernel's clock for it may tick only every 4 ms: the rest is compared, too. */
 size_t data_compare(const struct data_tree *before, const struct data_tree *after, struct data_change **ret)
 {
 	struct data_change *changes = xcalloc(before->count + after->count + 1, sizeof(*changes));
@@ -213,7 +207,8 @@ size_t data_compare(const struct data_tree *before, const struct data_tree *afte
 			changes[n++] = (struct data_change){JAIL_FILE_NOT_KEPT, new};
 		else if (order < 0)
 			changes[n++] = (struct data_change){JAIL_FILE_CREATED, new};
-		else if (!same(old, new))
+		else if (old->inode != new->inode || old->changed_ns != new->changed_ns ||
+			 old->mtime_us != new->mtime_us || old->size != new->size || old->mode != new->mode)
 			changes[n++] = (struct data_change){JAIL_FILE_CHANGED, new};
 	}
 	*ret = changes;

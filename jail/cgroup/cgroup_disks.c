@@ -50,24 +50,6 @@ static void add(struct cgroup *cgroup, dev_t disk)
 		cgroup->disks[cgroup->n_disks++] = disk;
 }
 
-/* "ID PARENT MAJOR:MINOR ROOT AT OPTIONS … - TYPE SOURCE OPTIONS". Some file systems have a number of their own with
- * major 0: their device is the source, if it is one. */
-static void add_line(struct cgroup *cgroup, const char *line)
-{
-	const char *behind = strstr(line, " - ");
-	unsigned high, low;
-	char source[512];
-	struct stat st;
-
-	if (sscanf(line, "%*u %*u %u:%u", &high, &low) != 2)
-		return;
-	if (high)
-		add(cgroup, makedev(high, low));
-	else if (behind && sscanf(behind, " - %*s %511s", source) == 1 && source[0] == '/' && stat(source, &st) == 0 &&
-		 S_ISBLK(st.st_mode))
-		add(cgroup, st.st_rdev);
-}
-
 void cgroup_disks_open(struct cgroup *cgroup, const struct config *config, bool enabled)
 {
 	auto_free char *text = NULL;
@@ -82,8 +64,22 @@ void cgroup_disks_open(struct cgroup *cgroup, const struct config *config, bool 
 	}
 	if (read_file_at(AT_FDCWD, "/proc/self/mountinfo", MOUNTS_MAX, &text, &length, NULL) < 0)
 		return;
-	for (char *line = strtok_r(text, "\n", &state); line; line = strtok_r(NULL, "\n", &state))
-		add_line(cgroup, line);
+	/* "ID PARENT MAJOR:MINOR ROOT AT OPTIONS … - TYPE SOURCE OPTIONS". Some file systems have a number of their own
+	 * with major 0: their device is the source, if it is one. */
+	for (char *line = strtok_r(text, "\n", &state); line; line = strtok_r(NULL, "\n", &state)) {
+		const char *behind = strstr(line, " - ");
+		unsigned high, low;
+		char source[512];
+		struct stat st;
+
+		if (sscanf(line, "%*u %*u %u:%u", &high, &low) != 2)
+			continue;
+		if (high)
+			add(cgroup, makedev(high, low));
+		else if (behind && sscanf(behind, " - %*s %511s", source) == 1 && source[0] == '/' &&
+			 stat(source, &st) == 0 && S_ISBLK(st.st_mode))
+			add(cgroup, st.st_rdev);
+	}
 	cgroup->disk_bytes = config->jailer.disk_read_mb * MEGABYTE;
 }
 

@@ -103,21 +103,6 @@ static int find_users_place(const char *path, bool has_parent, int *dir, int *re
 	return result;
 }
 
-static int find_roots_place(const char *mount, int *ret, struct err *err)
-{
-	auto_close int top = open_dir(mount);
-	int result = 0;
-
-	if (top < 0 || !given(top))
-		return err_set(err, ERR_UNAVAILABLE, "%s lacks memory, pids or cpu, or cannot be written to", mount);
-	/* Only the true root has none, and may keep its processes. */
-	if (faccessat(top, "cgroup.type", F_OK, 0) == 0)
-		result = make_empty(top, mount, err);
-	if (result == 0)
-		*ret = steal_fd(&top);
-	return result;
-}
-
 /* Finds the place: see the top of the file. */
 static int find_place(const char *mount, const struct identity *identity, int *ret, struct err *err)
 {
@@ -132,9 +117,16 @@ static int find_place(const char *mount, const struct identity *identity, int *r
 		*ret = steal_fd(&dir);
 		return 0;
 	}
-	if (identity->mode == IDENTITY_ROOT)
-		return find_roots_place(mount, ret, err);
-	return find_users_place(path, own[0] != '\0', &dir, ret, err);
+	if (identity->mode != IDENTITY_ROOT)
+		return find_users_place(path, own[0] != '\0', &dir, ret, err);
+	auto_close int top = open_dir(mount);
+	if (top < 0 || !given(top))
+		return err_set(err, ERR_UNAVAILABLE, "%s lacks memory, pids or cpu, or cannot be written to", mount);
+	/* Only the true root has no such file, and may keep its processes. */
+	int result = faccessat(top, "cgroup.type", F_OK, 0) == 0 ? make_empty(top, mount, err) : 0;
+	if (result == 0)
+		*ret = steal_fd(&top);
+	return result;
 }
 
 static int v2_open(struct cgroup *cgroup, const struct config *config, const struct identity *identity, struct err *err)

@@ -48,29 +48,21 @@ const char *jail_runner_near(struct json_object *runners, const char *name)
 	return runner ? json_get_string(runner, "name") : NULL;
 }
 
-/* `wanted` is without its dot; runner files may write it or not. */
-static bool has_extension(struct json_object *runner, const char *wanted)
-{
-	struct json_object *list = json_get(runner, "extensions", json_type_array);
-
-	for (size_t i = 0; list && i < json_object_array_length(list); i++) {
-		const char *item = json_object_get_string(json_object_array_get_idx(list, i));
-
-		if (item && streq(item[0] == '.' ? item + 1 : item, wanted))
-			return true;
-	}
-	return false;
-}
-
 struct json_object *jail_runner_for_file(struct json_object *runners, const char *path)
 {
 	const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path, *dot = strrchr(base, '.');
 
 	for (size_t i = 0; runners && dot && dot > base && i < json_object_array_length(runners); i++) {
 		struct json_object *runner = json_object_array_get_idx(runners, i);
+		struct json_object *list = json_get(runner, "extensions", json_type_array);
 
-		if (has_extension(runner, dot + 1))
-			return runner;
+		/* Runner files may write the dot or not. */
+		for (size_t k = 0; list && k < json_object_array_length(list); k++) {
+			const char *item = json_object_get_string(json_object_array_get_idx(list, k));
+
+			if (item && streq(item[0] == '.' ? item + 1 : item, dot + 1))
+				return runner;
+		}
 	}
 	return NULL;
 }

@@ -163,21 +163,6 @@ static int add_arguments(scmp_filter_ctx filter, enum seccomp_family family, str
 	return 0;
 }
 
-/* clone3 hides its flags behind a pointer: no such call, and libc takes clone. Numbers that nobody knew when the list
- * was written get the same answer. */
-static int add_unknown(scmp_filter_ctx filter, struct err *err)
-{
-	int result = add_names(filter, SCMP_ACT_ERRNO(ENOSYS), syscalls_absent, err);
-
-	for (int number = SYSCALLS_FIRST_UNKNOWN; result == 0 && number <= SYSCALLS_LAST_UNKNOWN; number++) {
-		int added = seccomp_rule_add(filter, SCMP_ACT_ERRNO(ENOSYS), number, 0);
-
-		if (added)
-			result = rule_failed("a new call", added, err);
-	}
-	return result;
-}
-
 static int export(scmp_filter_ctx filter, struct seccomp_filter *ret, struct err *err)
 {
 	struct seccomp_program guards;
@@ -225,8 +210,15 @@ int seccomp_build(enum seccomp_family family, struct seccomp_filter *ret, struct
 		result = add_names(filter, SCMP_ACT_ERRNO(EOPNOTSUPP), syscalls_unsupported, err);
 	if (result == 0)
 		result = add_arguments(filter, family, err);
+	/* clone3 hides its flags behind a pointer: no such call, and libc takes clone. Numbers that had no name when
+	 * the list was written get the same answer. */
 	if (result == 0)
-		result = add_unknown(filter, err);
+		result = add_names(filter, SCMP_ACT_ERRNO(ENOSYS), syscalls_absent, err);
+	for (int number = SYSCALLS_FIRST_UNKNOWN; result == 0 && number <= SYSCALLS_LAST_UNKNOWN; number++) {
+		int added = seccomp_rule_add(filter, SCMP_ACT_ERRNO(ENOSYS), number, 0);
+
+		result = added ? rule_failed("a new call", added, err) : 0;
+	}
 	if (result == 0)
 		result = export(filter, ret, err);
 	seccomp_release(filter);

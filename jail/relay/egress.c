@@ -25,24 +25,16 @@ const char *const egress_env[] = {
 	NULL,
 };
 
-/* The first entry that listens for the same name; itself, if there is none before. */
-static size_t first_of_name(const struct egress *egress, size_t index)
+/* The first entry that listens for the same name (and port); itself, if there is none before. */
+static size_t first_of_name(const struct egress *egress, size_t index, bool and_port)
 {
+	const struct config_host *host = &egress->rules[index].host;
 	size_t i = 0;
 
-	while (i < index &&
-	       !(egress->rules[i].listens && streq(egress->rules[i].host.host, egress->rules[index].host.host)))
+	while (i < index && !(egress->rules[i].listens && streq(egress->rules[i].host.host, host->host) &&
+			      (!and_port || egress->rules[i].host.port == host->port)))
 		i++;
 	return i;
-}
-
-static bool listens_already(const struct egress *egress, size_t index)
-{
-	for (size_t i = 0; i < index; i++)
-		if (egress->rules[i].listens && egress->rules[i].host.port == egress->rules[index].host.port &&
-		    streq(egress->rules[i].host.host, egress->rules[index].host.host))
-			return true;
-	return false;
 }
 
 int egress_init(const struct config *config, struct egress *ret, struct err *err)
@@ -55,7 +47,7 @@ int egress_init(const struct config *config, struct egress *ret, struct err *err
 		struct egress_rule *rule = &egress.rules[i];
 
 		result = config_host_parse(config->network.allow.items[i], &rule->host, err);
-		if (result < 0 || rule->host.below || listens_already(&egress, i))
+		if (result < 0 || rule->host.below || first_of_name(&egress, i, true) < i)
 			continue;
 		rule->listens = true;
 		if (rule->host.address) {
@@ -65,7 +57,7 @@ int egress_init(const struct config *config, struct egress *ret, struct err *err
 		struct sockaddr_in at = {
 			.sin_family = AF_INET,
 			.sin_port = htons(rule->host.port),
-			.sin_addr.s_addr = htonl(LOCAL_FIRST + (uint32_t)first_of_name(&egress, i)),
+			.sin_addr.s_addr = htonl(LOCAL_FIRST + (uint32_t)first_of_name(&egress, i, false)),
 		};
 		memcpy(&rule->at, &at, sizeof(at));
 		rule->at_length = sizeof(at);
@@ -108,7 +100,7 @@ char *egress_hosts(const struct egress *egress)
 		const struct egress_rule *rule = &egress->rules[i];
 		char address[HOST_SIZE];
 
-		if (!rule->listens || rule->host.address || first_of_name(egress, i) != i)
+		if (!rule->listens || rule->host.address || first_of_name(egress, i, false) != i)
 			continue;
 		host_print((const struct sockaddr *)&rule->at, address);
 		buf_printf(&text, "%s %s\n", address, rule->host.host);

@@ -204,19 +204,6 @@ static int make_listeners(const struct egress *egress, const struct bind_strings
 	return fds[n] < 0 ? -1 : n + 1;
 }
 
-static int send_listeners(int liveness, const int *fds, const uint16_t *rules, size_t n)
-{
-	for (size_t i = 0; i < n; i += RELAY_LISTENS_MAX) {
-		size_t count = MIN(n - i, (size_t)RELAY_LISTENS_MAX);
-		struct relay_order order = {.verb = RELAY_LISTEN, .n = (uint32_t)count};
-
-		memcpy(order.rule, rules + i, count * sizeof(*rules));
-		if (wire_fd_send(liveness, &order, sizeof(order), fds + i, count))
-			return -1;
-	}
-	return 0;
-}
-
 /* `counters`: the caller's to close, also on failure. */
 static int hand_over(struct net *net, int pidfd, const struct bind_strings *hosts, int liveness,
 		     int counters[N_COUNTERS], struct err *err)
@@ -235,9 +222,15 @@ static int hand_over(struct net *net, int pidfd, const struct bind_strings *host
 	/* Nothing else of the jailer may ever happen in a guest's namespace. */
 	if (setns(net->own_namespace, CLONE_NEWNET))
 		abort();
-	int result = n < 0 || send_listeners(liveness, fds, rules, (size_t)n) ? -1 : 0;
-	if (n >= 0)
+	int result = n < 0 ? -1 : 0;
+	for (size_t sent = 0; result == 0 && sent < (size_t)n; sent += RELAY_LISTENS_MAX) {
+		size_t count = MIN((size_t)n - sent, (size_t)RELAY_LISTENS_MAX);
+		struct relay_order order = {.verb = RELAY_LISTEN, .n = (uint32_t)count};
+
+		memcpy(order.rule, rules + sent, count * sizeof(*rules));
+		result = wire_fd_send(liveness, &order, sizeof(order), fds + sent, count);
 		error = errno;
+	}
 	for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
 		fd_close(&fds[i]);
 	errno = error;

@@ -257,20 +257,6 @@ static void relay_main(const struct egress *egress, int control)
 	}
 }
 
-/* Until the relay has died (true) or the jailer has. */
-static bool watch_relay(int monitor, pid_t pid)
-{
-	auto_close int pidfd = pidfd_open(pid, 0);
-	struct pollfd wait[] = {{.fd = monitor}, {.fd = pidfd, .events = POLLIN}};
-
-	while (poll(wait, ARRAY_SIZE(wait), -1) < 0 && errno == EINTR)
-		;
-	if (wait[0].revents)
-		kill(pid, SIGKILL);
-	waitpid(pid, NULL, 0);
-	return !wait[0].revents;
-}
-
 static void monitor_main(const struct egress *egress, int monitor, int first)
 {
 	int control = first;
@@ -287,7 +273,17 @@ static void monitor_main(const struct egress *egress, int monitor, int first)
 			_exit(1);
 		}
 		close(control);
-		if (pid < 0 || !watch_relay(monitor, pid))
+		if (pid < 0)
+			return;
+		/* Until the relay has died or the jailer has. */
+		auto_close int pidfd = pidfd_open(pid, 0);
+		struct pollfd ends[] = {{.fd = monitor}, {.fd = pidfd, .events = POLLIN}};
+		while (poll(ends, ARRAY_SIZE(ends), -1) < 0 && errno == EINTR)
+			;
+		if (ends[0].revents)
+			kill(pid, SIGKILL);
+		waitpid(pid, NULL, 0);
+		if (ends[0].revents)
 			return;
 		log_event(LOG_ERROR, "the relay died: starting another", NULL);
 		if (poll(&wait, 1, RESTART_MS) != 0 || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))

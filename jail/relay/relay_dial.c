@@ -65,19 +65,6 @@ static bool is_own(const struct sockaddr_storage *address)
 	return streq(own, peer);
 }
 
-/* May it be dialled? Else c->last says why not. */
-static bool permitted(struct relay_connection *c, const struct sockaddr_storage *address)
-{
-	if (c->to_proxy || c->rule->host.is_private)
-		return true;
-	if (!host_public((const struct sockaddr *)address)) {
-		c->last = RELAY_PRIVATE;
-		return false;
-	}
-	c->last = RELAY_OWN;
-	return !is_own(address);
-}
-
 static void greet_proxy(struct relay_connection *c)
 {
 	const struct egress *egress = egress_of(c);
@@ -189,8 +176,13 @@ static void dial_next(struct relay_connection *c)
 	while (c->next_address < c->n_addresses) {
 		const struct sockaddr_storage *address = &c->addresses[c->next_address++];
 
-		if (!permitted(c, address))
-			continue;
+		if (!c->to_proxy && !c->rule->host.is_private) {
+			const bool public = host_public((const struct sockaddr *)address);
+
+			c->last = public ? RELAY_OWN : RELAY_PRIVATE;
+			if (!public || is_own(address))
+				continue;
+		}
 		if (!c->to_proxy && egress_of(c)->proxy.port) {
 			c->checked = *address;
 			resolve(c, true);

@@ -99,24 +99,21 @@ static void look_inside(struct relay_connection *c, const char *data, size_t len
 		relay_connection_close(c);
 }
 
-static void look_at_reply(struct relay_connection *c, const char *data, size_t length)
-{
-	buf_add(&c->reply, data, MIN(length, RELAY_REPLY_MAX - c->reply.length));
-	enum relay_reply reply = relay_hello_reply(c->reply.data, c->reply.length);
-	if (reply == RELAY_REPLY_MORE)
-		return;
-	c->look = reply == RELAY_REPLY_AGAIN ? RELAY_LOOK_SECOND : RELAY_LOOK_OFF;
-	if (c->look == RELAY_LOOK_OFF)
-		relay_send(&c->remote, c->head.data, c->head.length);
-	look_inside(c, "", 0);
-}
-
 /* Writes as much as goes; what is left waits at that side. Bytes are looked at, if at all, only for the length of a
  * request or a reply. */
 static void pass_on(struct relay_connection *c, bool guest, struct relay_side *to, const char *data, size_t n)
 {
-	if (c->look == RELAY_LOOK_REPLY)
-		look_at_reply(c, data, n);
+	if (c->look == RELAY_LOOK_REPLY) {
+		buf_add(&c->reply, data, MIN(n, RELAY_REPLY_MAX - c->reply.length));
+		enum relay_reply reply = relay_hello_reply(c->reply.data, c->reply.length);
+
+		if (reply != RELAY_REPLY_MORE) {
+			c->look = reply == RELAY_REPLY_AGAIN ? RELAY_LOOK_SECOND : RELAY_LOOK_OFF;
+			if (c->look == RELAY_LOOK_OFF)
+				relay_send(&c->remote, c->head.data, c->head.length);
+			look_inside(c, "", 0);
+		}
+	}
 	size_t length = guest ? relay_part_of_request(c, n) : n;
 	if (c->state == RELAY_CLOSED || length == 0)
 		return;

@@ -193,25 +193,20 @@ static int make_entries(int root, struct err *err)
  * use them (root of the host may, and not in every container), else the host's. */
 static const char *device_nodes = "/dev";
 
-static bool make_node(const char *name)
-{
-	auto_free char *host = xasprintf("/dev/%s", name), *own = xasprintf(OWN_NODES "/%s", name);
-	struct stat st;
-
-	if (stat(host, &st) || mknod(own, S_IFCHR | 0666, st.st_rdev) || chmod(own, 0666))
-		return false;
-	auto_close int fd = open(own, O_RDWR | O_CLOEXEC);
-	return fd >= 0;
-}
-
 static int make_nodes(struct err *err)
 {
 	bool made = true;
 
 	if (mkdir(OWN_NODES, 0755) || mount("tmpfs", OWN_NODES, "tmpfs", MS_NOSUID | MS_NOEXEC, "size=64k,mode=755"))
 		return failed(err, "mounting", OWN_NODES);
-	for (const char *const *name = devices; *name && made; name++)
-		made = make_node(*name);
+	for (const char *const *name = devices; *name && made; name++) {
+		auto_free char *host = xasprintf("/dev/%s", *name), *own = xasprintf(OWN_NODES "/%s", *name);
+		struct stat st;
+
+		made = stat(host, &st) == 0 && mknod(own, S_IFCHR | 0666, st.st_rdev) == 0 && chmod(own, 0666) == 0;
+		auto_close int fd = made ? open(own, O_RDWR | O_CLOEXEC) : -1;
+		made = fd >= 0;
+	}
 	device_nodes = made ? OWN_NODES : "/dev";
 	return 0;
 }
