@@ -9,7 +9,6 @@
  */
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "grade.h"
 #include "lib/base/util.h"
@@ -49,79 +48,6 @@ static const struct cli_group grade_groups[] = {
 	{cli_priority_options, offsetof(struct grade_options, priority)},
 	{0},
 };
-
-static int connect_jailer(void *arg, struct jail_client **ret, size_t count, struct err *err)
-{
-	const struct grading *grading = arg;
-
-	return cli_open_jailer(grading->config, ret, count, err);
-}
-
-struct grade_dial grade_dial(struct grading *grading)
-{
-	return (struct grade_dial){connect_jailer, grading};
-}
-
-int grade_jobs(const struct grade_options *options)
-{
-	return (int)(options->jobs ? options->jobs : MIN(sysconf(_SC_NPROCESSORS_ONLN), GRADE_JOBS_MAX));
-}
-
-void grade_progress(void *arg, size_t done, size_t all)
-{
-	struct grading *grading = arg;
-
-	grading->progress.total = (int64_t)all;
-	cli_progress_step(&grading->progress, (int64_t)done);
-}
-
-void grade_put_line(struct grading *grading, struct json_object *line, struct report_case *one)
-{
-	auto_buf struct buf text = {0};
-
-	if (grading->options->common.json)
-		cli_print_json(stdout, line, false);
-	if (!grading->report)
-		return;
-	buf_init(&text, SIZE_MAX / 2);
-	json_print(&text, line);
-	one->json = text.data;
-	report_add(grading->report, one);
-}
-
-void grade_put_summary(struct grading *grading, struct json_object *line, double seconds)
-{
-	struct buf text;
-
-	if (grading->options->common.json)
-		cli_print_json(stdout, line, false);
-	buf_init(&text, SIZE_MAX / 2);
-	json_print(&text, line);
-	grading->summary = buf_steal(&text, NULL);
-	grading->seconds = seconds;
-}
-
-/* A private jailer takes its caps from the configuration, and that from the environment. */
-static void raise_cap(const char *variable, int64_t cap, int64_t needed)
-{
-	char text[24];
-
-	if (needed <= cap)
-		return;
-	snprintf(text, sizeof(text), "%lld", (long long)needed);
-	setenv(variable, text, 1);
-}
-
-void grade_raise_caps(const struct config *config, int64_t wall_us, int64_t memory, int64_t output)
-{
-	const struct config_limits *limits = &config->limits;
-
-	if (*config->jailer.socket)
-		return; /* the service's caps are its operator's */
-	raise_cap("SALLYPORT_LIMITS_WALL_SECONDS_MAX", limits->wall_seconds_max, wall_us / 1000000 + 1);
-	raise_cap("SALLYPORT_LIMITS_MEMORY_MB_MAX", limits->memory_mb_max, (memory + (1 << 20) - 1) >> 20);
-	raise_cap("SALLYPORT_LIMITS_OUTPUT_MB", limits->output_mb, (output + (1 << 20) - 1) >> 20);
-}
 
 enum kind { PACKAGE, TASKS, SUITE };
 

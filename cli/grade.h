@@ -1,6 +1,6 @@
 /*
- * grade.h - between the files of `sallyport grade`: cmd_grade.c (which kind of input), grade_package.c and
- * grade_tasks.c, grade_suite.c (each grades one kind), grade_report.c (how a package's submissions are shown).
+ * grade.h - between the files of `sallyport grade`: cmd_grade.c (which kind of input); grade_package.c, grade_tasks.c
+ * and grade_suite.c (each grades one kind); grade_shared.c (what all kinds use).
  */
 #pragma once
 
@@ -33,13 +33,15 @@ struct grading {
 	struct store_results *results; /* NULL: nothing is kept */
 	struct grade_memory memory;    /* over it */
 };
-/* grade_results.c: the file of --results and --resume; NULL where nothing is kept. */
+/* The file of --results and --resume; NULL where nothing is kept. */
 int grade_results_open(struct grading *grading, struct err *err);
 const struct grade_memory *grade_results_memory(struct grading *grading);
 /* The line of one case: printed where --json wants it, and one of the report, whose `json` it is. */
 void grade_put_line(struct grading *grading, struct json_object *line, struct report_case *one);
 /* The last line: printed where --json wants it, and kept. */
 void grade_put_summary(struct grading *grading, struct json_object *line, double seconds);
+/* The member "verdicts": how many of each, without those that did not occur. */
+void grade_add_verdicts(struct json_object *object, const size_t counts[GRADE_VERDICTS]);
 int grade_jobs(const struct grade_options *options);
 struct grade_dial grade_dial(struct grading *grading);
 /* A private jailer will allow so much. Before the first connection. */
@@ -52,19 +54,3 @@ void grade_progress(void *arg, size_t done, size_t all);
 int grade_package_run(struct grading *grading, struct err *err);
 int grade_tasks_run(struct grading *grading, struct err *err);
 int grade_suite_run(struct grading *grading, struct err *err);
-
-/* What all submissions of a package came to. */
-struct grade_summary {
-	size_t submissions, as_expected, unexpected, skipped, judge_errors, cases_run, compiled, from_cache;
-	size_t verdicts[GRADE_VERDICTS];
-	struct json_object *warnings; /* texts; NULL: none */
-};
-
-enum grade_expected { GRADE_EXPECTED_NOTHING, GRADE_EXPECTED_NO, GRADE_EXPECTED_YES };
-enum grade_expected grade_report_expected(const struct grade_submission *submission);
-
-/* Counts a submission and prints its line: JSON, or for people. */
-void grade_report_submission(struct grading *grading, const struct grade_judge *judge,
-			     const struct grade_submission *submission, struct grade_summary *summary);
-void grade_report_summary(struct grading *grading, const struct grade_judge *judge,
-			  const struct grade_summary *summary, double seconds);

@@ -148,7 +148,7 @@ static bool pass_at(const struct grading_tasks *grading, size_t k, double *ret, 
 static void put_summary(const struct grading_tasks *grading, double seconds)
 {
 	auto_json struct json_object *line = json_object_new_object();
-	struct json_object *object = json_object_new_object(), *verdicts = json_object_new_object();
+	struct json_object *object = json_object_new_object();
 	size_t tasks;
 	double value;
 
@@ -157,11 +157,7 @@ static void put_summary(const struct grading_tasks *grading, double seconds)
 	json_add_int(object, "samples", (int64_t)grading->samples);
 	json_add_int(object, "passed", (int64_t)grading->passed);
 	json_add_int(object, "judge_errors", (int64_t)grading->judge_errors);
-	for (int i = 0; i < GRADE_VERDICTS; i++)
-		if (grading->verdicts[i])
-			json_add_int(verdicts, grade_verdict_text((enum grade_verdict)i),
-				     (int64_t)grading->verdicts[i]);
-	json_add(object, "verdicts", verdicts);
+	grade_add_verdicts(object, grading->verdicts);
 	json_add_int(object, "in_process", (int64_t)grading->in_process);
 	for (size_t i = 0; i < grading->n_ks; i++) {
 		auto_free char *name = xasprintf("pass@%zu", grading->ks[i]);
@@ -172,14 +168,8 @@ static void put_summary(const struct grading_tasks *grading, double seconds)
 	json_add_rounded(object, "seconds", seconds, 2);
 	json_add(line, "summary", object);
 	grade_put_summary(grading->grading, line, seconds);
-}
-
-static void summary_text(const struct grading_tasks *grading, double seconds)
-{
-	size_t tasks;
-	double value;
-
-	pass_at(grading, 1, &value, &tasks);
+	if (grading->grading->options->common.json)
+		return;
 	printf("%zu of %zu samples passed, %zu tasks", grading->passed, grading->samples, tasks);
 	for (size_t i = 0; i < grading->n_ks; i++)
 		if (pass_at(grading, grading->ks[i], &value, &tasks))
@@ -221,8 +211,6 @@ static int run(struct grading_tasks *grading, struct err *err)
 		cli_complain(err);
 	else
 		put_summary(grading, seconds);
-	if (result == 0 && !options->common.json)
-		summary_text(grading, seconds);
 	free(grading->tallies);
 	if (result < 0 || grading->judge_errors)
 		return CLI_JUDGE_ERROR;

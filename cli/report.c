@@ -1,6 +1,6 @@
 /*
- * report.c - collects what was found and writes the files, see report.h; text and JSON Lines. The other formats have a
- * file each.
+ * report.c - collects what was found and writes the files, see report.h. report_text.c, report_xml.c and report_html.c
+ * have the formats.
  *
  * All cases are kept until the end, because a matrix, a plan and counts come before the details.
  *
@@ -16,7 +16,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "lib/base/utf8.h"
 #include "lib/base/util.h"
 #include "lib/store/transfer/store_results.h"
 
@@ -25,9 +24,6 @@ const struct cli_option report_options[] = {
 	 .help = "write a report in FORMAT: text, jsonl, junit, tap or html; repeatable"},
 	{0},
 };
-
-static void report_text(const struct report_all *all, FILE *out);
-static void report_jsonl(const struct report_all *all, FILE *out);
 
 static const struct format {
 	const char *name;
@@ -199,83 +195,4 @@ int report_kept(struct store_results *results, bool wanted, int status)
 		return status;
 	fprintf(stderr, "sallyport: %" PRId64 " results could not be kept: %s\n", lost, why.text);
 	return wanted && (status == CLI_OK || status == CLI_DIFFERENT) ? CLI_INCOMPLETE : status;
-}
-
-/* -------- the matrix ---------------------------------------------------------------------------------- */
-
-size_t report_value(struct report_values *values, const char *name)
-{
-	size_t i = 0;
-
-	while (i < values->count && !streq(values->names[i], name))
-		i++;
-	if (i < values->count || i == REPORT_VALUES_MAX)
-		return MIN(i, (size_t)REPORT_VALUES_MAX - 1);
-	values->names[values->count++] = i + 1 == REPORT_VALUES_MAX ? "other" : name;
-	return i;
-}
-
-void report_matrix(const struct report_all *all, struct report_matrix *ret)
-{
-	*ret = (struct report_matrix){0};
-	/* What is on both sides comes first, in the same order. */
-	for (size_t i = 0; i < all->count; i++)
-		report_value(&ret->rows, all->items[i].expected);
-	ret->columns = ret->rows;
-	for (size_t i = 0; i < all->count; i++)
-		ret->cells[report_value(&ret->rows, all->items[i].expected)]
-			  [report_value(&ret->columns, all->items[i].now)]++;
-}
-
-/* -------- text and JSON Lines ------------------------------------------------------------------------- */
-
-static void print_matrix(const struct report_all *all, FILE *out)
-{
-	struct report_matrix *matrix = xcalloc(1, sizeof(*matrix));
-	struct cli_column columns[1 + REPORT_VALUES_MAX] = {{.title = "expected \\ now"}};
-	auto_table struct cli_table *table = NULL;
-
-	report_matrix(all, matrix);
-	for (size_t i = 0; i < matrix->columns.count; i++)
-		columns[i + 1] = (struct cli_column){.title = matrix->columns.names[i], .right = true, .min = 4};
-	table = cli_table_new(columns, matrix->columns.count + 1);
-	for (size_t row = 0; row < matrix->rows.count; row++) {
-		cli_table_cell(table, matrix->rows.names[row], CLI_PLAIN);
-		for (size_t column = 0; column < matrix->columns.count; column++) {
-			auto_free char *text = matrix->cells[row][column] > 0
-						       ? xasprintf("%zu", matrix->cells[row][column])
-						       : xstrdup(".");
-
-			cli_table_cell(table, text, CLI_PLAIN);
-		}
-	}
-	cli_table_print(table, out);
-	free(matrix);
-}
-
-static void report_text(const struct report_all *all, FILE *out)
-{
-	print_matrix(all, out);
-	for (size_t i = 0; i < all->count; i++) {
-		const struct report_item *item = &all->items[i];
-
-		if (item->state == REPORT_PASS)
-			continue;
-		fprintf(out, "\n%s  ", item->label);
-		cli_print_safe(out, item->name, strlen(item->name));
-		fputs("  ", out);
-		cli_print_safe(out, item->message, strlen(item->message));
-		fputc('\n', out);
-		if (item->details)
-			cli_print_diff(out, item->details, "    ");
-	}
-	fprintf(out, "\n%zu passed, %zu failed, %zu errors, %zu skipped; %.1f s\n", all->states[REPORT_PASS],
-		all->states[REPORT_FAIL], all->states[REPORT_ERROR], all->states[REPORT_SKIP], all->seconds);
-}
-
-static void report_jsonl(const struct report_all *all, FILE *out)
-{
-	for (size_t i = 0; i < all->count; i++)
-		fprintf(out, "%s\n", all->items[i].json);
-	fprintf(out, "%s\n", all->summary);
 }

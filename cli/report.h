@@ -47,7 +47,7 @@ void report_free(struct report *report);
 struct store_results;
 int report_kept(struct store_results *results, bool wanted, int status);
 
-/* -------- between the files of report_*.c -------------------------------------------------------------- */
+/* -------- between report.c and the formats in report_*.c ----------------------------------------------- */
 struct report_item { /* as report_case; owned */
 	char *group, *name, *label, *expected, *now, *message, *details, *json;
 	enum report_state state;
@@ -59,6 +59,8 @@ struct report_all {
 	size_t count, states[REPORT_STATES];
 	double seconds;
 };
+void report_text(const struct report_all *all, FILE *out);
+void report_jsonl(const struct report_all *all, FILE *out);
 void report_junit(const struct report_all *all, FILE *out);
 void report_tap(const struct report_all *all, FILE *out);
 void report_html(const struct report_all *all, FILE *out);

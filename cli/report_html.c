@@ -30,6 +30,14 @@ static const char style[] =
 
 static const char *const states[REPORT_STATES] = {"pass", "fail", "error", "skip"};
 
+/* <before>TEXT<after> */
+static void element(FILE *out, const char *before, const char *text, const char *after)
+{
+	fputs(before, out);
+	report_escaped(out, text);
+	fputs(after, out);
+}
+
 /* How many of each label, in the order of their first appearance; the colour is that of the last case. */
 static void chart(const struct report_all *all, FILE *out)
 {
@@ -61,37 +69,28 @@ static void chart(const struct report_all *all, FILE *out)
 	fputs("</svg>\n", out);
 }
 
-static void cells(const struct report_matrix *matrix, size_t row, FILE *out)
-{
-	for (size_t column = 0; column < matrix->columns.count; column++) {
-		size_t count = matrix->cells[row][column];
-
-		if (count == 0)
-			fputs("<td>·</td>", out);
-		else
-			fprintf(out, "<td class=\"%s\">%zu</td>",
-				streq(matrix->rows.names[row], matrix->columns.names[column]) ? "same" : "other",
-				count);
-	}
-}
-
 static void matrix_table(const struct report_all *all, FILE *out)
 {
 	struct report_matrix *matrix = xcalloc(1, sizeof(*matrix));
 
 	report_matrix(all, matrix);
 	fputs("<h2>Expected and now</h2>\n<table>\n<tr><th>expected \\ now</th>", out);
-	for (size_t i = 0; i < matrix->columns.count; i++) {
-		fputs("<th>", out);
-		report_escaped(out, matrix->columns.names[i]);
-		fputs("</th>", out);
-	}
+	for (size_t i = 0; i < matrix->columns.count; i++)
+		element(out, "<th>", matrix->columns.names[i], "</th>");
 	fputs("</tr>\n", out);
 	for (size_t row = 0; row < matrix->rows.count; row++) {
-		fputs("<tr><th>", out);
-		report_escaped(out, matrix->rows.names[row]);
-		fputs("</th>", out);
-		cells(matrix, row, out);
+		const char *name = matrix->rows.names[row];
+
+		element(out, "<tr><th>", name, "</th>");
+		for (size_t column = 0; column < matrix->columns.count; column++) {
+			size_t count = matrix->cells[row][column];
+
+			if (count == 0)
+				fputs("<td>·</td>", out);
+			else
+				fprintf(out, "<td class=\"%s\">%zu</td>",
+					streq(name, matrix->columns.names[column]) ? "same" : "other", count);
+		}
 		fputs("</tr>\n", out);
 	}
 	fputs("</table>\n", out);
@@ -119,51 +118,39 @@ static void one(const struct report_item *item, FILE *out)
 {
 	fprintf(out, "<details%s><summary><b class=\"%s\">", item->state == REPORT_SKIP ? "" : " open",
 		states[item->state]);
-	report_escaped(out, item->label);
-	fputs("</b> ", out);
-	report_escaped(out, item->name);
-	fputs(" <small>", out);
-	report_escaped(out, item->group);
-	fputs("</small></summary>\n<p>", out);
-	report_escaped(out, item->message);
-	fputs("</p>\n", out);
+	element(out, "", item->label, "</b> ");
+	element(out, "", item->name, " ");
+	element(out, "<small>", item->group, "</small></summary>\n");
+	element(out, "<p>", item->message, "</p>\n");
 	if (item->details && *item->details)
 		details_lines(item->details, out);
 	fputs("</details>\n", out);
-}
-
-static void list(const struct report_all *all, FILE *out)
-{
-	size_t shown = 0, bad = all->count - all->states[REPORT_PASS];
-
-	if (bad == 0)
-		return;
-	fputs("<h2>Not as expected, or not run</h2>\n", out);
-	for (size_t i = 0; i < all->count && shown < SHOWN_MAX; i++) {
-		if (all->items[i].state == REPORT_PASS)
-			continue;
-		one(&all->items[i], out);
-		shown++;
-	}
-	if (shown < bad)
-		fprintf(out, "<p>… and %zu more</p>\n", bad - shown);
 }
 
 void report_html(const struct report_all *all, FILE *out)
 {
 	fputs("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
 	      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n"
-	      "<meta name=\"viewport\" content=\"width=device-width\">\n<title>",
+	      "<meta name=\"viewport\" content=\"width=device-width\">\n",
 	      out);
-	report_escaped(out, all->title);
-	fprintf(out, "</title>\n<style>%s</style>\n</head>\n<body>\n<h1>", style);
-	report_escaped(out, all->title);
+	element(out, "<title>", all->title, "</title>\n");
+	fprintf(out, "<style>%s</style>\n</head>\n<body>\n", style);
+	element(out, "<h1>", all->title, "</h1>\n");
 	fprintf(out,
-		"</h1>\n<p><b class=\"pass\">%zu passed</b>, <b class=\"fail\">%zu failed</b>, <b class=\"error\">%zu errors</b>, <b class=\"skip\">%zu skipped</b>; %.1f s</p>\n",
+		"<p><b class=\"pass\">%zu passed</b>, <b class=\"fail\">%zu failed</b>, <b class=\"error\">%zu errors</b>, <b class=\"skip\">%zu skipped</b>; %.1f s</p>\n",
 		all->states[REPORT_PASS], all->states[REPORT_FAIL], all->states[REPORT_ERROR], all->states[REPORT_SKIP],
 		all->seconds);
 	chart(all, out);
 	matrix_table(all, out);
-	list(all, out);
+	size_t left = all->count - all->states[REPORT_PASS], shown = 0;
+	if (left > 0)
+		fputs("<h2>Not as expected, or not run</h2>\n", out);
+	for (size_t i = 0; i < all->count && shown < SHOWN_MAX; i++)
+		if (all->items[i].state != REPORT_PASS) {
+			one(&all->items[i], out);
+			shown++;
+		}
+	if (shown < left)
+		fprintf(out, "<p>… and %zu more</p>\n", left - shown);
 	fputs("</body>\n</html>\n", out);
 }

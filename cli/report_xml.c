@@ -13,31 +13,19 @@
 
 static void put(FILE *out, const char *data, size_t length)
 {
+	static const char special[] = "&<>\"'";
+	static const char *const escapes[] = {"&amp;", "&lt;", "&gt;", "&quot;", "&#39;"};
+
 	for (size_t i = 0; i < length; i++) {
-		switch (data[i]) {
-		case '&':
-			fputs("&amp;", out);
-			break;
-		case '<':
-			fputs("&lt;", out);
-			break;
-		case '>':
-			fputs("&gt;", out);
-			break;
-		case '"':
-			fputs("&quot;", out);
-			break;
-		case '\'':
-			fputs("&#39;", out);
-			break;
-		case '\xef':
-			if (i + 2 < length && data[i + 1] == '\xbf' && (unsigned char)data[i + 2] >= 0xbe) {
-				fprintf(out, "\\xef\\xbf\\x%02x", (unsigned char)data[i + 2]);
-				i += 2;
-				break;
-			}
-			__attribute__((fallthrough));
-		default:
+		const char *found = data[i] ? strchr(special, data[i]) : NULL;
+
+		if (found) {
+			fputs(escapes[found - special], out);
+		} else if (i + 2 < length && data[i] == '\xef' && data[i + 1] == '\xbf' &&
+			   (unsigned char)data[i + 2] >= 0xbe) {
+			fprintf(out, "\\xef\\xbf\\x%02x", (unsigned char)data[i + 2]);
+			i += 2;
+		} else {
 			fputc(data[i], out);
 		}
 	}

@@ -4,7 +4,7 @@
 source "$(dirname "$0")/common.bash"
 
 # Sums of a submission, and the list of probes in units of its own: other facts under the same names.
-own='cli/grade_(report|suite|tasks)\.c|cli/selftest_list\.c'
+own='cli/grade_(package|shared|suite|tasks)\.c|cli/selftest_list\.c'
 
 # A field of a result stands as a string in its table only. Names of one word mean other things, too.
 table=jail/client/result.c
