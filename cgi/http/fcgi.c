@@ -29,8 +29,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "thread.h"
-#include "fcgi_head.h"
 #include "http.h"
 #include "lib/base/log.h"
 #include "lib/base/util.h"
@@ -215,39 +213,9 @@ static void send_reply(FCGX_Request *fcgi, struct reply *reply)
 		give_up(fcgi);
 }
 
-static void serve_one(const struct fcgi_pool *pool, struct fcgi_connection *connection)
-{
-	FCGX_Request *fcgi = &connection->fcgi;
-	const struct request request = {
-		.params = (const char *const *)fcgi->envp,
-		.read_body = read_body,
-		.send = send_now,
-		.end = end_now,
-		.arg = fcgi,
-		.hangup_fd = fcgi->ipcFd,
-	};
-	auto_reply struct reply reply;
-
-	reply_init(&reply);
-	pool->handle(pool->server, &request, &reply);
-	connection->moved += reply.body.length;
-	send_reply(fcgi, &reply);
-}
-
 static int spawn(struct fcgi_pool *pool, struct err *err);
 
-/* Before and after accept; both under the lock. False: this thread is not needed any more. */
-static bool begin_waiting(struct worker *worker)
-{
-	struct fcgi_pool *pool = worker->pool;
-
-	if (pool->stopping || pool->waiting >= FCGI_SPARE_FACTOR * pool->spare)
-		return false;
-	worker->waiting = true;
-	pool->waiting++;
-	return true;
-}
-
+/* Behind accept, under the lock. */
 static void end_waiting(struct worker *worker)
 {
 	struct fcgi_pool *pool = worker->pool;
@@ -260,43 +228,38 @@ static void end_waiting(struct worker *worker)
 		log_event(LOG_WARN, "no thread to accept with", "error", err.text, NULL);
 }
 
-static void leave(struct worker *worker)
-{
-	struct fcgi_pool *pool = worker->pool;
-
-	for (struct worker **p = &pool->workers; *p; p = &(*p)->next) {
-		if (*p == worker) {
-			*p = worker->next;
-			break;
-		}
-	}
-	pool->threads--;
-	pthread_cond_broadcast(&pool->changed);
-}
-
-/* A request on this connection, which is libfcgi's from now on. */
-static bool begin_request(FCGX_Request *fcgi, int fd)
-{
-	const struct timeval patience = {.tv_sec = BODY_SECONDS};
-
-	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
-	fcgi->ipcFd = fd;
-	fcgi->keepConnection = 1;
-	/* A head that is none: it closes the connection and has nowhere to accept another one from. */
-	if (FCGX_Accept_r(fcgi) != 0)
-		return false;
-	fcgi->keepConnection = 0; /* what the client asked for: libfcgi would not close it, and nobody reads it again */
-	return true;
-}
-
 static void serve_connection(struct worker *worker, struct fcgi_connection *connection, int fd)
 {
+	const struct timeval patience = {.tv_sec = BODY_SECONDS};
+	FCGX_Request *fcgi = &connection->fcgi;
+	auto_reply struct reply reply;
+
+	reply_init(&reply);
 	connection->moved = 0;
 	if (!fcgi_head_wait(fd)) {
 		close(fd);
-	} else if (begin_request(&connection->fcgi, fd)) {
-		serve_one(worker->pool, connection);
-		FCGX_Finish_r(&connection->fcgi);
+		return;
+	}
+	/* A request on this connection, which is libfcgi's from now on. */
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+	fcgi->ipcFd = fd;
+	fcgi->keepConnection = 1;
+	/* A malformed head: libfcgi closes the connection and has nowhere to accept another one from. */
+	if (FCGX_Accept_r(fcgi) == 0) {
+		const struct request request = {
+			.params = (const char *const *)fcgi->envp,
+			.read_body = read_body,
+			.send = send_now,
+			.end = end_now,
+			.arg = fcgi,
+			.hangup_fd = fcgi->ipcFd,
+		};
+
+		fcgi->keepConnection = 0; /* whatever the client asked for: libfcgi would leave it open, unread */
+		worker->pool->handle(worker->pool->server, &request, &reply);
+		connection->moved += reply.body.length;
+		send_reply(fcgi, &reply);
+		FCGX_Finish_r(fcgi);
 	}
 	/* glibc keeps what a thread has freed for that thread: with each thread's largest request, for good. */
 	if (connection->moved > FCGI_LARGE_BYTES)
@@ -311,7 +274,9 @@ static void *work(void *arg)
 
 	FCGX_InitRequest(&connection.fcgi, -1, 0);
 	pthread_mutex_lock(&pool->lock);
-	while (begin_waiting(worker)) {
+	while (!pool->stopping && pool->waiting < FCGI_SPARE_FACTOR * pool->spare) {
+		worker->waiting = true;
+		pool->waiting++;
 		pthread_mutex_unlock(&pool->lock);
 		int fd = accept4(pool->listen_fd, NULL, NULL, SOCK_CLOEXEC), error = errno;
 
@@ -329,7 +294,13 @@ static void *work(void *arg)
 		pthread_mutex_lock(&pool->lock);
 	}
 	FCGX_Free(&connection.fcgi, 1);
-	leave(worker);
+	struct worker **link = &pool->workers;
+
+	while (*link != worker)
+		link = &(*link)->next;
+	*link = worker->next;
+	pool->threads--;
+	pthread_cond_broadcast(&pool->changed);
 	pthread_mutex_unlock(&pool->lock);
 	free(worker);
 	return NULL;
@@ -341,7 +312,7 @@ static int spawn(struct fcgi_pool *pool, struct err *err)
 	struct worker *worker = xcalloc(1, sizeof(*worker));
 
 	worker->pool = pool;
-	int error = thread_start(&worker->thread, true, work, worker);
+	int error = server_thread(&worker->thread, true, work, worker);
 
 	if (error != 0) {
 		free(worker);
