@@ -9,12 +9,10 @@
 #include "cgi/admin/admin.h"
 #include "cgi/api/api.h"
 #include "cgi/http/access.h"
-#include "cgi/http/auth.h"
 #include "cgi/http/body.h"
-#include "cgi/http/cors.h"
 #include "cgi/http/files.h"
 #include "cgi/http/monitor.h"
-#include "cgi/http/trace.h"
+#include "cgi/http/request.h"
 #include "cgi/mcp/mcp_endpoint.h"
 #include "cgi/mcp/sse.h"
 #include "lib/base/log.h"
@@ -125,7 +123,7 @@ static bool admitted(struct http_exchange *exchange, const struct route *route, 
 		__attribute__((fallthrough));
 	case ROUTE_KNOWN:
 	case ROUTE_TOKEN:
-		if ((fixtures ? fixtures->authenticate(exchange) : auth_token(exchange)) < 0)
+		if ((fixtures ? fixtures->authenticate(exchange) : access_token(exchange)) < 0)
 			return false;
 		if (route->auth == ROUTE_KNOWN || access_rate(exchange, &refusal))
 			return true;
@@ -136,7 +134,7 @@ static bool admitted(struct http_exchange *exchange, const struct route *route, 
 			return true;
 		__attribute__((fallthrough));
 	case ROUTE_LOOPBACK:
-		if (auth_from_loopback(exchange->request))
+		if (access_from_loopback(exchange->request))
 			return true;
 		reply_refuse(exchange->reply, 404, NOT_FOUND);
 	}
@@ -171,8 +169,8 @@ static void dispatch(struct http_exchange *exchange, const struct route *route, 
 		return;
 	}
 	if (origin_value && route->cors)
-		cors_headers(reply, origin_value);
-	if (route->cors && streq(method, "OPTIONS") && cors_preflight(exchange, route->methods))
+		http_cors_headers(reply, origin_value);
+	if (route->cors && streq(method, "OPTIONS") && http_cors_preflight(exchange, route->methods))
 		return;
 	if (!admitted(exchange, route, method))
 		return;
@@ -227,7 +225,7 @@ void routes_handle(struct server *server, const struct request *request, struct 
 
 	if (!method)
 		method = "";
-	trace_request_id(request, reply->request_id);
+	request_id(request, reply->request_id);
 	reply->head = streq(method, "HEAD");
 	path[0] = '\0';
 	int result = http_path(request, routes_known, path, &err);

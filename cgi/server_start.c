@@ -8,7 +8,6 @@
 #include "cgi/admin/admin_session.h"
 #include "cgi/http/access.h"
 #include "cgi/http/body.h"
-#include "cgi/http/thread.h"
 #include "cgi/mcp/resource_news.h"
 #include "cgi/mcp/resource_record.h"
 #include "cgi/mcp/tasks.h"
@@ -75,7 +74,7 @@ static void *expire_main(void *arg)
 
 static int start_expiry(struct server *server, struct err *err)
 {
-	errno = thread_start(&server->expiry, false, expire_main, server);
+	errno = server_thread(&server->expiry, false, expire_main, server);
 	server->expires = errno == 0;
 	return server->expires ? 0 : err_errno(err, "starting a thread");
 }

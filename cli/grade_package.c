@@ -2,7 +2,8 @@
  * grade_package.c - `sallyport grade` over a problem package: its submissions, and what is expected of them.
  *
  * lib/grade judges (grade_judge.h) and calls on_done for each submission, in the order of the list. Each becomes one
- * JSON object, which --json prints and --report keeps, and a line for people. Members of the JSON lines: sallyport-grade(1).
+ * JSON object, which --json prints and --report keeps, and a line for people. Members of the JSON lines:
+ * sallyport-grade(1).
  */
 #include <math.h>
 #include <string.h>

@@ -9,7 +9,7 @@
  */
 #pragma once
 
-#include "cgi/http/exchange.h"
+#include "cgi/http/http.h"
 
 void admin_headers(struct reply *reply); /* what every reply below /admin has, refusals too */
 void admin_handle(struct http_exchange *exchange, const char *method, const char *rest);

@@ -11,7 +11,7 @@
  */
 #pragma once
 
-#include "cgi/http/exchange.h"
+#include "cgi/http/http.h"
 
 #define ADMIN_SESSIONS_MAX    64 /* at once; the one that was not used for longest gives way */
 #define ADMIN_FAILURES_MINUTE 5  /* of one address, then 429 */

@@ -16,7 +16,7 @@
  */
 #pragma once
 
-#include "cgi/http/exchange.h"
+#include "cgi/http/http.h"
 #include "lib/store/record/store_file.h"
 
 #define API_ID_SIZE 22

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "api.h"
-#include "cgi/http/files_change.h"
+#include "cgi/http/files.h"
 #include "lib/base/util.h"
 #include "lib/job/job.h"
 #include "lib/store/blob/store_blob.h"

@@ -8,8 +8,6 @@
 
 #include "api.h"
 #include "cgi/http/files.h"
-#include "cgi/http/files_change.h"
-#include "cgi/http/files_place.h"
 #include "cgi/http/multipart.h"
 #include "lib/base/util.h"
 #include "lib/job/job_edit.h"

@@ -1,5 +1,6 @@
 /*
- * access.h - what a token may do, and how often: scopes, requests a minute, calls at once.
+ * access.h - whose request it is: the bearer token; and what a token may do, and how often: scopes, requests a minute,
+ * calls at once.
  *
  * A token without the scope gets 403 and a challenge that names it. One that asks too often, or has too many tool
  * calls under way, gets 429 and Retry-After; while its owner or the host is drained 503 and Retry-After. The caller
@@ -7,7 +8,7 @@
  */
 #pragma once
 
-#include "exchange.h"
+#include "http.h"
 #include "lib/store/record/store_token.h"
 
 #define ACCESS_BURST_US 60000000LL /* a token that was quiet may ask for a minute's requests at once */
@@ -53,3 +54,17 @@ void access_leave(struct http_exchange *exchange);
 /* `place`: the conversation's hash. Every true is followed by one access_read_leave with the same arguments. */
 bool access_read_enter(const struct http_exchange *exchange, const char *place, struct access_refusal *ret);
 void access_read_leave(const struct http_exchange *exchange, const char *place);
+
+/* -------- access_token.c: whose request it is ---------------------------------------------------------- */
+
+#define ACCESS_AGAIN_US (10 * 1000000LL)
+
+/* Fills in exchange->token; negative: the reply is 401 (no token, or an unknown one) or 503. */
+int access_token(struct http_exchange *exchange);
+/* Does the request carry this bearer token, which is none of the store's? */
+bool access_bearer_is(const struct request *request, const char *expected);
+/* For streams: is the token, which was good when they began, still so? Looks every ACCESS_AGAIN_US; *looked_us
+ * (monotonic): when it was looked at last. A store that cannot be read does not end the stream. */
+bool access_still_good(const struct http_exchange *exchange, int64_t *looked_us);
+/* Does the request come from this machine, as far as the web server says where it comes from? */
+bool access_from_loopback(const struct request *request);

@@ -30,12 +30,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "fcgi_head.h"
 #include "http.h"
 #include "lib/base/log.h"
 #include "lib/base/util.h"
 #include "stream.h"
-#include "thread.h"
 
 #define WAKE_SIGNAL     SIGUSR2
 #define WAKE_EVERY_MS   20
@@ -365,7 +363,7 @@ static int spawn(struct fcgi_pool *pool, struct err *err)
 
 	worker->pool = pool;
 	worker->generation = pool->generation;
-	int error = thread_start(&worker->thread, true, work, worker);
+	int error = server_thread(&worker->thread, true, work, worker);
 
 	if (error != 0) {
 		free(worker);

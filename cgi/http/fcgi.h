@@ -35,3 +35,13 @@ void fcgi_pool_answer_rest(struct fcgi_pool *pool);
 /* Waits for the requests that are under way, at most this long; returns how many are left. Frees the pool if none is.
  */
 int fcgi_pool_finish(struct fcgi_pool *pool, int seconds);
+
+/* -------- fcgi_head.c: is the head of a request whole? ------------------------------------------------ */
+
+#define FCGI_HEAD_BYTES   (64 * 1024) /* nginx sends at most large_client_header_buffers and its own parameters */
+#define FCGI_HEAD_SECONDS 2           /* it writes them at once, when it has the whole request */
+
+/* Asked before libfcgi reads it, which waits for ever and takes any amount. Waits until all parameters are in the
+ * socket, without taking them out. False: they do not come in time, are too
+ * many, their lengths are false, records of another kind or request are among them, or they are no FastCGI. */
+bool fcgi_head_wait(int fd);

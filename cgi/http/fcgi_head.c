@@ -1,5 +1,9 @@
-/* fcgi_head.c - see fcgi_head.h. */
-#include "fcgi_head.h"
+/*
+ * fcgi_head.c - see fcgi.h.
+ *
+ * Facts: FastCGI specification 3.3 (records), 6.2 (the parameters end with an empty record of theirs).
+ */
+#include "fcgi.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -11,14 +11,11 @@
 #include <string.h>
 
 #include "access.h"
-#include "files_change.h"
-#include "files_list.h"
 #include "lib/base/log.h"
 #include "lib/base/utf8.h"
 #include "lib/base/util.h"
 #include "lib/store/audit/store_audit.h"
 #include "lib/store/blob/store_blob.h"
-#include "lib/store/record/store_file.h"
 #include "uri.h"
 
 #define NOT_FOUND "no such file"
@@ -64,17 +61,13 @@ static void log_download(struct http_exchange *exchange, const char *hash, const
 	store_audit_later(exchange->server->store, &entry);
 }
 
-/* No page of this origin can use a file as its script or style: with nosniff, browsers go by the type. */
-static const char *type_to_send(const char *media_type)
-{
-	return streq(media_type, "text/javascript") || streq(media_type, "text/css") ? "text/plain" : media_type;
-}
-
 void files_headers(struct reply *reply, const char *media_type, const char *name, size_t length)
 {
 	bool image = files_is_image(media_type), plain = streq(media_type, "text/plain");
+	/* No page of this origin can use a file as its script or style: with nosniff, browsers go by the type. */
+	const bool hidden = streq(media_type, "text/javascript") || streq(media_type, "text/css");
 
-	reply_header(reply, "Content-Type", "%s%s", type_to_send(media_type),
+	reply_header(reply, "Content-Type", "%s%s", hidden ? "text/plain" : media_type,
 		     str_starts(media_type, "text/") ? "; charset=utf-8" : "");
 	disposition(reply, name, length, image || plain);
 	reply_header(reply, "X-Content-Type-Options", "nosniff");
@@ -141,18 +134,6 @@ static void send_part(struct http_exchange *exchange, const char *tag)
 	}
 }
 
-static void delegate(struct http_exchange *exchange, const struct store_file *file)
-{
-	struct reply *reply = exchange->reply;
-	char path[SHA256_HEX_SIZE + 1];
-
-	store_blob_path(file->blob, path);
-	reply_header(reply, "X-Accel-Redirect", "%s%s", exchange->server->config->gateway.accel_prefix, path);
-	reply->delegated = true;
-	close_pointer(&reply->file_fd);
-	reply->file_fd = -1;
-}
-
 void files_download(struct http_exchange *exchange, const char *method, const struct files_place *place)
 {
 	struct reply *reply = exchange->reply;
@@ -188,7 +169,12 @@ void files_download(struct http_exchange *exchange, const char *method, const st
 		reply->status = 304;
 		fd_close(&reply->file_fd);
 	} else if (prefix && prefix[0]) {
-		delegate(exchange, &file);
+		char path[SHA256_HEX_SIZE + 1];
+
+		store_blob_path(file.blob, path);
+		reply_header(reply, "X-Accel-Redirect", "%s%s", prefix, path);
+		reply->delegated = true;
+		fd_close(&reply->file_fd);
 	} else {
 		send_part(exchange, tag);
 	}

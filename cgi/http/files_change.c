@@ -1,18 +1,17 @@
 /*
- * files_change.c - see files_change.h.
+ * files_change.c - see files.h.
  *
  * The token was checked by the route; here come its owner, its scope and its place among the calls at once. Then the
  * body is read, whole: a body that ends early changes nothing. The files take their turn behind the conversation's runs
  * (lib/job), so the reply of a long run's conversation is late, and what it says is durable. Names are checked there,
  * as those of the tools are.
  */
-#include "files_change.h"
+#include "files.h"
 
 #include <string.h>
 #include <strings.h>
 
 #include "body.h"
-#include "files_list.h"
 #include "lib/base/log.h"
 #include "lib/base/util.h"
 #include "lib/job/job_edit.h"
@@ -85,11 +84,17 @@ bool files_change_body(struct http_exchange *exchange, struct buf *body)
 
 bool files_change_enter(struct http_exchange *exchange, unsigned scope)
 {
+	struct reply *reply = exchange->reply;
 	struct access_refusal refusal;
 
 	if (access_scope(exchange, scope, &refusal) && access_enter(exchange, &refusal))
 		return true;
-	refuse_access(exchange->reply, &refusal);
+	if (refusal.status == 429)
+		reply_header(reply, "Retry-After", "%lld", (long long)refusal.retry_seconds);
+	if (refusal.status == 403)
+		reply_header(reply, "WWW-Authenticate",
+			     "Bearer realm=\"sallyport\", error=\"insufficient_scope\", scope=\"%s\"", refusal.scope);
+	reply_refuse(reply, refusal.status, refusal.text);
 	return false;
 }
 
@@ -211,20 +216,11 @@ static int delete (struct http_exchange *exchange, const struct files_place *pla
 	return result;
 }
 
-static int change(struct http_exchange *exchange, const char *method, const struct files_place *place, struct err *err)
-{
-	auto_buf struct buf body = {0};
-
-	if (streq(method, "DELETE"))
-		return delete(exchange, place, err);
-	if (!files_change_body(exchange, &body))
-		return 0; /* the reply says it */
-	return streq(method, "PUT") ? put(exchange, place, &body, err) : post(exchange, place, &body, err);
-}
-
 void files_change(struct http_exchange *exchange, const char *method, const struct files_place *place)
 {
+	auto_buf struct buf body = {0};
 	struct err err = ERR_INIT;
+	int result = 0;
 
 	/* As if it were not there: the address alone must not tell whose it is. */
 	if (!streq(exchange->token.owner, place->conversation.owner)) {
@@ -233,7 +229,11 @@ void files_change(struct http_exchange *exchange, const char *method, const stru
 	}
 	if (!files_change_enter(exchange, STORE_SCOPE_FILES))
 		return;
-	if (change(exchange, method, place, &err) < 0)
+	if (streq(method, "DELETE"))
+		result = delete(exchange, place, &err);
+	else if (files_change_body(exchange, &body)) /* else the reply says why not */
+		result = streq(method, "PUT") ? put(exchange, place, &body, &err) : post(exchange, place, &body, &err);
+	if (result < 0)
 		files_change_refuse(exchange->reply, &err);
 	files_change_leave(exchange);
 }

@@ -1,15 +1,14 @@
 /*
- * files_list.c - see files_list.h.
+ * files_list.c - see files.h.
  *
  * A conversation may have ten thousand files, and a program may ask for them often: so the JSON is printed row by row,
  * as the database gives it, without an object for each. What people see is made in the same way. Names are chosen by
  * programs: in the page they are escaped, and its policy forbids scripts besides.
  */
-#include "files_list.h"
+#include "files.h"
 
 #include <string.h>
 
-#include "files_zip.h"
 #include "lib/base/log.h"
 #include "lib/base/utf8.h"
 #include "lib/base/util.h"
@@ -128,35 +127,9 @@ static int add_row(void *arg, const struct store_file *file)
 	return 0;
 }
 
-static void page_head(struct http_exchange *exchange, const struct files_place *place)
-{
-	struct buf *body = &exchange->reply->body;
-	auto_buf struct buf url = {0};
-
-	buf_init(&url, URI_MAX);
-	const struct files_target target = {place->name.data, place->name.length, true};
-
-	files_place_address(exchange->server->config, exchange->server->store, &place->conversation, &target, &url);
-	buf_puts(body, "<!DOCTYPE html>\n<html lang=\"en\"><meta charset=\"utf-8\"><title>");
-	put_text(body, place->conversation.name, strlen(place->conversation.name));
-	buf_puts(body, "</title>\n<h1>");
-	put_text(body, place->conversation.name, strlen(place->conversation.name));
-	buf_puts(body, "</h1>\n<p><a href=\"");
-	put_text(body, url.data, url.length);
-	buf_puts(body, exchange->server->config->files.url_seconds == 0 ? "?zip" : "&amp;zip");
-	buf_puts(body, "\">All files as a zip archive</a>\n<table><tr><th>File<th>Bytes<th>Modified (UTC)\n");
-}
-
 /* Ours, and what others chose in it is escaped: links and downloads work, scripts do not. */
 #define PAGE_POLICY                                                                                                    \
 	"default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; sandbox allow-downloads"
-
-static bool for_people(const struct request *request)
-{
-	const char *accept = request_param(request, "HTTP_ACCEPT");
-
-	return accept && strstr(accept, "text/html");
-}
 
 static int list_objects(struct listing *listing, struct err *err)
 {
@@ -177,11 +150,25 @@ static int list_objects(struct listing *listing, struct err *err)
 static int list_rows(struct listing *listing, struct err *err)
 {
 	const struct store_page page = {.limit = -1};
+	const struct server *server = listing->exchange->server;
+	const struct files_place *place = listing->place;
+	const struct files_target target = {place->name.data, place->name.length, true};
+	const char *title = place->conversation.name;
 	struct reply *reply = listing->exchange->reply;
+	auto_buf struct buf url = {0};
 
-	page_head(listing->exchange, listing->place);
-	int result = store_conversation_files(listing->exchange->server->store, listing->place->conversation.row,
-					      &page, add_row, listing, err);
+	buf_init(&url, URI_MAX);
+	files_place_address(server->config, server->store, &place->conversation, &target, &url);
+	buf_puts(&reply->body, "<!DOCTYPE html>\n<html lang=\"en\"><meta charset=\"utf-8\"><title>");
+	put_text(&reply->body, title, strlen(title));
+	buf_puts(&reply->body, "</title>\n<h1>");
+	put_text(&reply->body, title, strlen(title));
+	buf_puts(&reply->body, "</h1>\n<p><a href=\"");
+	put_text(&reply->body, url.data, url.length);
+	buf_printf(&reply->body, "%szip\">All files as a zip archive</a>\n",
+		   server->config->files.url_seconds == 0 ? "?" : "&amp;");
+	buf_puts(&reply->body, "<table><tr><th>File<th>Bytes<th>Modified (UTC)\n");
+	int result = store_conversation_files(server->store, place->conversation.row, &page, add_row, listing, err);
 
 	reply->status = 200;
 	reply_header(reply, "Content-Type", "text/html; charset=utf-8");
@@ -195,7 +182,8 @@ void files_list(struct http_exchange *exchange, const struct files_place *place)
 {
 	struct reply *reply = exchange->reply;
 	struct listing listing = {exchange, place, 0, 0};
-	auto_free char *zip = files_place_query(exchange->request, "zip");
+	auto_free char *zip = request_query(exchange->request, "zip");
+	const char *accept = request_param(exchange->request, "HTTP_ACCEPT");
 	struct err err = ERR_INIT;
 	int result;
 
@@ -205,8 +193,10 @@ void files_list(struct http_exchange *exchange, const struct files_place *place)
 	reply_header(reply, "Vary", "Accept");
 	if (zip)
 		result = files_zip(exchange, place, &err);
+	else if (accept && strstr(accept, "text/html"))
+		result = list_rows(&listing, &err);
 	else
-		result = for_people(exchange->request) ? list_rows(&listing, &err) : list_objects(&listing, &err);
+		result = list_objects(&listing, &err);
 	if (result < 0) {
 		log_event(LOG_ERROR, "files cannot be listed", "error", err.text, NULL);
 		buf_reset(&reply->headers);

@@ -1,10 +1,9 @@
-/* files_place.c - see files_place.h. */
-#include "files_place.h"
+/* files_place.c - see files.h. */
+#include "files.h"
 
 #include <string.h>
 
 #include "access.h"
-#include "auth.h"
 #include "lib/base/utf8.h"
 #include "lib/base/util.h"
 #include "lib/store/db/crypto.h"
@@ -128,30 +127,11 @@ void files_place_download(const struct server *server, const char *conversation,
 	files_place_address(config, server->store, &row, &target, out);
 }
 
-char *files_place_query(const struct request *request, const char *name)
-{
-	const char *uri = request_param(request, "REQUEST_URI"), *at = uri ? strchr(uri, '?') : NULL;
-	const size_t length = strlen(name);
-
-	while (at && *at) {
-		const char *end = strchrnul(++at, '&');
-
-		if ((size_t)(end - at) >= length && strncmp(at, name, length) == 0) {
-			if (at + length == end)
-				return xstrdup("");
-			if (at[length] == '=')
-				return xstrndup(at + length + 1, (size_t)(end - at) - length - 1);
-		}
-		at = end;
-	}
-	return NULL;
-}
-
 /* 1: it is, 0: it has ended, -1: it has none that is ours. */
 static int signed_now(struct http_exchange *exchange, const struct files_place *place)
 {
-	auto_free char *expires = files_place_query(exchange->request, "expires");
-	auto_free char *given = files_place_query(exchange->request, "signature");
+	auto_free char *expires = request_query(exchange->request, "expires");
+	auto_free char *given = request_query(exchange->request, "signature");
 	char expected[SHA256_HEX_SIZE];
 	uint64_t until = 0;
 
@@ -174,7 +154,7 @@ bool files_place_readable(struct http_exchange *exchange, const struct files_pla
 	if (state > 0)
 		return true;
 	if (request_param(exchange->request, "HTTP_AUTHORIZATION")) {
-		if (auth_token(exchange) < 0)
+		if (access_token(exchange) < 0)
 			return false;
 		if (!streq(exchange->token.owner, place->conversation.owner)) {
 			reply_refuse(exchange->reply, 404, NOT_FOUND);

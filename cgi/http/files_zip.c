@@ -1,11 +1,11 @@
 /*
- * files_zip.c - see files_zip.h; the only file of the gateway that knows libarchive.
+ * files_zip.c - see files.h; the only file of the gateway that knows libarchive.
  *
  * The archive is made while it is sent: neither memory nor disk holds it. Names that are not UTF-8 show their bytes as
  * \xNN, because a zip archive cannot say what they are. A client that takes nothing for STREAM_SEND_SECONDS, or
  * less than SLOWEST_BYTES a second, ends it.
  */
-#include "files_zip.h"
+#include "files.h"
 
 #include <archive.h>
 #include <archive_entry.h>
@@ -74,10 +74,16 @@ static la_ssize_t send_piece(struct archive *archive, void *arg, const void *dat
 	return reply->gone ? -1 : (la_ssize_t)length;
 }
 
-static void describe(struct zip *zip, const struct store_file *file)
+/* Not 0: no more files. */
+static int add_file(void *arg, const struct store_file *file)
 {
+	struct zip *zip = arg;
 	auto_buf struct buf name = {0};
+	auto_close int fd = -1;
+	ssize_t got = 0;
 
+	if (!files_place_has(zip->place, file))
+		return 0;
 	buf_init(&name, 4 * JAIL_NAME_MAX + 1);
 	utf8_safe(&name, file->name, file->name_length);
 	archive_entry_clear(zip->entry);
@@ -86,43 +92,12 @@ static void describe(struct zip *zip, const struct store_file *file)
 	archive_entry_set_filetype(zip->entry, AE_IFREG);
 	archive_entry_set_perm(zip->entry, file->mode & 0777u);
 	archive_entry_set_mtime(zip->entry, (time_t)(file->mtime_us / 1000000), 0);
-}
-
-static int put_content(struct zip *zip, int fd)
-{
-	ssize_t got;
-
-	while ((got = read(fd, zip->block, BLOCK)) > 0)
-		if (archive_write_data(zip->archive, zip->block, (size_t)got) < 0)
-			return -1;
-	return (int)got;
-}
-
-/* Not 0: no more files. */
-static int add_file(void *arg, const struct store_file *file)
-{
-	struct zip *zip = arg;
-	auto_close int fd = -1;
-
-	if (!files_place_has(zip->place, file))
-		return 0;
-	describe(zip, file);
 	zip->failed = store_blob_open(zip->exchange->server->store, file->blob, &fd, NULL, NULL) < 0 ||
-		      archive_write_header(zip->archive, zip->entry) != ARCHIVE_OK || put_content(zip, fd) < 0;
+		      archive_write_header(zip->archive, zip->entry) != ARCHIVE_OK;
+	while (!zip->failed && (got = read(fd, zip->block, BLOCK)) > 0)
+		zip->failed = archive_write_data(zip->archive, zip->block, (size_t)got) < 0;
+	zip->failed |= got < 0;
 	return zip->failed;
-}
-
-static int begin(struct zip *zip, struct err *err)
-{
-	struct archive *archive = zip->archive;
-
-	if (archive_write_set_format_zip(archive) != ARCHIVE_OK ||
-	    archive_write_set_options(archive, "zip:hdrcharset=UTF-8") < ARCHIVE_WARN ||
-	    archive_write_set_bytes_per_block(archive, BLOCK) != ARCHIVE_OK ||
-	    archive_write_set_bytes_in_last_block(archive, 1) != ARCHIVE_OK ||
-	    archive_write_open(archive, zip, NULL, send_piece, NULL) != ARCHIVE_OK)
-		return err_set(err, ERR_SYSTEM, "the archive: %s", archive_error_string(archive));
-	return 0;
 }
 
 int files_zip(struct http_exchange *exchange, const struct files_place *place, struct err *err)
@@ -138,8 +113,14 @@ int files_zip(struct http_exchange *exchange, const struct files_place *place, s
 			  .block = xmalloc(BLOCK),
 			  .began_us = clock_monotonic_us()};
 	const struct store_page page = {.limit = -1};
-	int result = begin(&zip, err);
+	int result = 0;
 
+	if (archive_write_set_format_zip(zip.archive) != ARCHIVE_OK ||
+	    archive_write_set_options(zip.archive, "zip:hdrcharset=UTF-8") < ARCHIVE_WARN ||
+	    archive_write_set_bytes_per_block(zip.archive, BLOCK) != ARCHIVE_OK ||
+	    archive_write_set_bytes_in_last_block(zip.archive, 1) != ARCHIVE_OK ||
+	    archive_write_open(zip.archive, &zip, NULL, send_piece, NULL) != ARCHIVE_OK)
+		result = err_set(err, ERR_SYSTEM, "the archive: %s", archive_error_string(zip.archive));
 	if (result == 0) {
 		send_head(exchange->reply);
 		result = store_conversation_files(exchange->server->store, place->conversation.row, &page, add_file,

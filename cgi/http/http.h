@@ -3,6 +3,9 @@
  *
  * fcgi.c and cgi.c make a struct request and send a struct reply; what happens between (cgi/routes.h) does not know
  * which of them it was.
+ *
+ * Pages of allowed Origins may read our answers; the browser asks first (preflight). Cookies play no part: a page needs
+ * a bearer token like everybody else.
  */
 #pragma once
 
@@ -11,11 +14,23 @@
 #include "lib/base/config.h"
 #include "reply.h"
 #include "request.h"
+#include "server.h"
 
 #define HTTP_PATH_MAX   (8 * 1024)  /* bytes of a request's path */
 
+/* One HTTP request on its way to its reply, after the token was checked. */
+struct http_exchange {
+	struct server *server;
+	const struct request *request;
+	struct reply *reply;
+	int64_t began_us; /* monotonic: when the request was taken; 0: nobody measures it */
+	struct store_token token; /* whose request it is; empty where a route needs none */
+	int places;         /* access_enter without access_leave: it has one place among limits.in_flight, or none */
+	int64_t body_bytes; /* body.h: in the budgets */
+	bool body_place;    /* body.h: one of `places` */
+};
+
 /* Serves one request; never fails: what goes wrong is in the reply. */
-struct server;
 typedef void http_handler(struct server *server, const struct request *request, struct reply *reply);
 
 /* May a request that names this Host, or comes from a page of this Origin, be served? NULL: no such header, which no
@@ -25,3 +40,7 @@ bool http_origin_allowed(const struct config *config, const char *origin);
 /* The path of the request, still encoded, without query; ERR_INVALID. The name of a CGI script in front of it is cut
  * off unless the path is `known` as it is. */
 int http_path(const struct request *request, bool (*known)(const char *path), char ret[HTTP_PATH_MAX], struct err *err);
+/* CORS: on every reply to a page. */
+void http_cors_headers(struct reply *reply, const char *origin);
+/* Answers an OPTIONS request that asks for permission; false: it is none. */
+bool http_cors_preflight(struct http_exchange *exchange, const char *allow);

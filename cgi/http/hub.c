@@ -167,27 +167,19 @@ static void tell(struct hub_listener *listener, enum hub_topic topic, const char
 	wake(listener->wake_fd);
 }
 
-/* Under the lock: the first message, or NULL. */
-static struct hub_message *take(struct hub_listener *listener)
-{
-	struct hub_message *message = listener->first;
-
-	if (!message)
-		return NULL;
-	listener->first = message->next;
-	if (!listener->first)
-		listener->last = &listener->first;
-	listener->queued--;
-	return message;
-}
-
 /* Under the lock: is there a message (in *ret_message), will none come any more, or not yet (HUB_TIME)? */
 static enum hub_wait look(const struct hub *hub, struct hub_listener *listener, struct hub_message **ret_message)
 {
-	*ret_message = listener->overflow ? NULL : take(listener);
-	if (*ret_message)
-		return HUB_MESSAGE;
-	return hub->stopping || listener->overflow ? HUB_GONE : HUB_TIME;
+	struct hub_message *first = listener->overflow ? NULL : listener->first;
+
+	*ret_message = first;
+	if (!first)
+		return hub->stopping || listener->overflow ? HUB_GONE : HUB_TIME;
+	listener->first = first->next;
+	if (!listener->first)
+		listener->last = &listener->first;
+	listener->queued--;
+	return HUB_MESSAGE;
 }
 
 enum hub_wait hub_wait(struct hub *hub, struct hub_listener *listener, int hangup_fd, int timeout_ms,
@@ -256,39 +248,24 @@ void hub_publish(struct hub *hub, const char *owner, enum hub_topic topic, const
 	pthread_mutex_unlock(&hub->lock);
 }
 
-/* Under the lock. */
-static void follow(struct hub_listener *listener, const char *uri)
-{
-	size_t free_place = HUB_FOLLOWED_MAX;
-
-	for (size_t i = 0; i < HUB_FOLLOWED_MAX; i++) {
-		if (!listener->followed[i])
-			free_place = i;
-		else if (streq(listener->followed[i], uri))
-			return;
-	}
-	if (free_place < HUB_FOLLOWED_MAX)
-		listener->followed[free_place] = xstrdup(uri);
-}
-
-static void unfollow(struct hub_listener *listener, const char *uri)
-{
-	for (size_t i = 0; i < HUB_FOLLOWED_MAX; i++) {
-		if (listener->followed[i] && streq(listener->followed[i], uri))
-			free(steal(&listener->followed[i]));
-	}
-}
-
 void hub_follow_uri(struct hub *hub, const char *session, const char *uri, bool on)
 {
 	pthread_mutex_lock(&hub->lock);
 	for (struct hub_listener *listener = hub->listeners; listener; listener = listener->next) {
+		char **free_place = NULL, **there = NULL;
+
 		if (!listener->exclusive || !streq(listener->session, session))
 			continue;
-		if (on)
-			follow(listener, uri);
-		else
-			unfollow(listener, uri);
+		for (char **place = listener->followed; place < listener->followed + HUB_FOLLOWED_MAX; place++) {
+			if (!*place)
+				free_place = place;
+			else if (streq(*place, uri))
+				there = place;
+		}
+		if (!on && there)
+			free(steal(there));
+		else if (on && !there && free_place)
+			*free_place = xstrdup(uri);
 	}
 	pthread_mutex_unlock(&hub->lock);
 }

@@ -11,7 +11,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include "auth.h"
+#include "access.h"
 #include "lib/base/metrics.h"
 #include "lib/base/util.h"
 #include "lib/job/job.h"
@@ -26,7 +26,7 @@ bool monitor_token(const struct http_exchange *exchange)
 {
 	const char *token = exchange->server->config->metrics.token;
 
-	return token && *token && auth_bearer_is(exchange->request, token);
+	return token && *token && access_bearer_is(exchange->request, token);
 }
 
 /* NULL: the engine is not started. */
@@ -41,9 +41,8 @@ static struct job_engine *engine_of(struct server *server)
 
 /* -------- /metrics ------------------------------------------------------------------------------------ */
 
-static void sample_jobs(struct server *server)
+static void sample_jobs(struct job_engine *engine)
 {
-	struct job_engine *engine = engine_of(server);
 	auto_free struct job_listing *jobs = NULL;
 	size_t count = engine ? job_engine_list(engine, &jobs) : 0;
 	int64_t steps[JOB_STEPS] = {0}, all = 0;
@@ -62,14 +61,6 @@ static void set_jails(void *arg, const char *state, int64_t count)
 {
 	(void)arg;
 	metrics_set(METRIC_JAILS, state, count);
-}
-
-static void sample_jails(struct server *server)
-{
-	struct job_engine *engine = engine_of(server);
-
-	if (engine)
-		job_engine_jails(engine, set_jails, NULL);
 }
 
 static void set_tasks(void *arg, const char *state, int64_t count)
@@ -105,10 +96,12 @@ static int64_t size_of(const char *folder, const char *name)
 static void sample(struct server *server)
 {
 	const char *folder = server->config->data_dir;
+	struct job_engine *engine = engine_of(server);
 	struct store_free space = {0};
 
-	sample_jobs(server);
-	sample_jails(server);
+	if (engine)
+		job_engine_jails(engine, set_jails, NULL);
+	sample_jobs(engine);
 	sample_record(server);
 	metrics_set(METRIC_DATABASE, "main", size_of(folder, "sallyport.db"));
 	metrics_set(METRIC_DATABASE, "wal", size_of(folder, "sallyport.db-wal"));

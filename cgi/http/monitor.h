@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "exchange.h"
+#include "http.h"
 
 /* Does the request carry metrics.token? Never, where none is configured. */
 bool monitor_token(const struct http_exchange *exchange);

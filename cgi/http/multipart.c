@@ -85,21 +85,6 @@ static void unescape_name(char *name)
 	*to = '\0';
 }
 
-static int take_boundary(const char *content_type, struct reader *reader, struct err *err)
-{
-	static const char type[] = "multipart/form-data";
-	auto_buf struct buf boundary = {0};
-
-	buf_init(&boundary, BOUNDARY_MAX);
-	if (!content_type || strncasecmp(content_type, type, sizeof(type) - 1) != 0 ||
-	    !parameter(content_type + sizeof(type) - 1, content_type + strlen(content_type), "boundary", &boundary) ||
-	    boundary.length == 0)
-		return err_set(err, ERR_INVALID, "Content-Type must be multipart/form-data with a boundary");
-	reader->mark_length =
-		(size_t)snprintf(reader->mark, sizeof(reader->mark), "\r\n--%s", boundary.data);
-	return 0;
-}
-
 /* The next boundary from `from` on, at the beginning of a line; NULL: there is none. */
 static const char *find_mark(const struct reader *reader, const char *from)
 {
@@ -191,12 +176,17 @@ static int take_part(struct reader *reader, struct multipart *form, struct err *
 
 int multipart_parse(const char *content_type, const struct buf *body, struct multipart *ret, struct err *err)
 {
+	static const char type[] = "multipart/form-data";
 	struct reader reader = {.at = body->data, .end = body->data + body->length};
 	auto_multipart struct multipart form = {0};
-	int result = take_boundary(content_type, &reader, err);
+	auto_buf struct buf boundary = {0};
 
-	if (result < 0)
-		return result;
+	buf_init(&boundary, BOUNDARY_MAX);
+	if (!content_type || strncasecmp(content_type, type, sizeof(type) - 1) != 0 ||
+	    !parameter(content_type + sizeof(type) - 1, content_type + strlen(content_type), "boundary", &boundary) ||
+	    boundary.length == 0)
+		return err_set(err, ERR_INVALID, "Content-Type must be multipart/form-data with a boundary");
+	reader.mark_length = (size_t)snprintf(reader.mark, sizeof(reader.mark), "\r\n--%s", boundary.data);
 	if (body->length >= reader.mark_length - 2 &&
 	    memcmp(body->data, reader.mark + 2, reader.mark_length - 2) == 0) {
 		reader.at += reader.mark_length - 2;
@@ -207,6 +197,8 @@ int multipart_parse(const char *content_type, const struct buf *body, struct mul
 			return err_set(err, ERR_INVALID, "the form is broken: its boundary is not in it");
 		reader.at = mark + reader.mark_length;
 	}
+	int result;
+
 	while ((result = after_mark(&reader, err)) == 0 && (result = take_part(&reader, &form, err)) == 0)
 		;
 	if (result < 0)

@@ -82,20 +82,15 @@ static const char *reason(int status)
 	return "Status";
 }
 
-/* "not_found" of 404: what clients of OAuth's kind read as the error's code. */
-static void error_code(int status, char ret[32])
-{
-	snprintf(ret, 32, "%s", reason(status));
-	for (char *p = ret; *p; p++)
-		*p = *p == ' ' ? '_' : (char)tolower((unsigned char)*p);
-}
-
 void reply_refuse(struct reply *reply, int status, const char *text)
 {
 	auto_json struct json_object *body = json_object_new_object();
 	char code[32];
 
-	error_code(status, code);
+	/* "not_found" of 404: what clients of OAuth's kind read as the error's code. */
+	snprintf(code, sizeof(code), "%s", reason(status));
+	for (char *p = code; *p; p++)
+		*p = *p == ' ' ? '_' : (char)tolower((unsigned char)*p);
 	json_add_string(body, "error", code);
 	json_add_string(body, "error_description", text);
 	if (reply->request_id[0])

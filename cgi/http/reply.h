@@ -15,8 +15,6 @@
 #define HTTP_REPLY_MAX  (256 * 1024 * 1024)
 #define HTTP_HEADER_MAX (16 * 1024) /* all headers of a reply */
 
-#define REQUEST_ID_SIZE 33 /* trace.h */
-
 struct reply {
 	int status;
 	struct buf headers; /* "Name: value\r\n"…, without Status and Content-Length */

@@ -3,6 +3,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "lib/base/buf.h"
@@ -28,3 +29,15 @@ struct request {
 const char *request_param(const struct request *request, const char *name);
 /* The same without blanks and tabs around it, in the caller's buffer; NULL if absent or longer than the buffer. */
 const char *request_header(const struct request *request, const char *name, char *buffer, size_t size);
+/* A member of the address's query, "name=…" or "name"; NULL: it is not there. The caller's. */
+char *request_query(const struct request *request, const char *name);
+
+/* By what a request is found again: 32 lower-case hexadecimal digits, nginx's $request_id, which is in nginx's log, in
+ * ours, in the execution's row, in the jailer's lines and in the reply (X-Request-Id). Where the web server gives none,
+ * a new one. */
+#define REQUEST_ID_SIZE 33
+void request_id(const struct request *request, char ret[REQUEST_ID_SIZE]);
+/* The beginning of a `traceparent` (W3C trace context) that every version has; false: it is missing or not valid. It
+ * comes from strangers: it is checked, recorded and shown, and decides nothing. */
+#define REQUEST_TRACE_SIZE 56 /* "00-" 32 "-" 16 "-" 2, and the NUL */
+bool request_trace(const char *text, char ret[REQUEST_TRACE_SIZE]);

@@ -3,16 +3,6 @@
 
 const struct fixtures *server_fixtures;
 
-/* Under the lock. */
-static int start_engine(struct server *server, struct err *err)
-{
-	int result = job_engine_start(server->config, server->store, &server->engine, err);
-
-	if (result == 0)
-		job_engine_watch(server->engine, server->tell, server);
-	return result;
-}
-
 int server_engine(struct server *server, struct job_engine **ret, struct err *err)
 {
 	int result = 0;
@@ -20,8 +10,9 @@ int server_engine(struct server *server, struct job_engine **ret, struct err *er
 	pthread_mutex_lock(&server->lock);
 	if (server->stopping)
 		result = err_set(err, ERR_UNAVAILABLE, "the server is stopping: try again in a moment");
-	else if (!server->engine)
-		result = start_engine(server, err);
+	else if (!server->engine &&
+		 (result = job_engine_start(server->config, server->store, &server->engine, err)) == 0)
+		job_engine_watch(server->engine, server->tell, server);
 	if (result == 0)
 		*ret = server->engine;
 	pthread_mutex_unlock(&server->lock);
@@ -56,4 +47,17 @@ void server_drain(struct server *server)
 	server->engine = NULL;
 	pthread_mutex_unlock(&server->lock);
 	job_engine_stop(engine);
+}
+
+int server_thread(pthread_t *ret, bool detached, void *(*work)(void *arg), void *arg)
+{
+	pthread_attr_t attributes;
+
+	pthread_attr_init(&attributes);
+	pthread_attr_setstacksize(&attributes, SERVER_STACK_SIZE);
+	pthread_attr_setdetachstate(&attributes, detached ? PTHREAD_CREATE_DETACHED : PTHREAD_CREATE_JOINABLE);
+	int error = pthread_create(ret, &attributes, work, arg);
+
+	pthread_attr_destroy(&attributes);
+	return error;
 }

@@ -37,7 +37,7 @@ struct server_tables {
  * requests without a token. */
 struct fixtures {
 	int (*open)(struct server *server, struct err *err);
-	int (*authenticate)(struct http_exchange *exchange); /* takes the place of auth_token */
+	int (*authenticate)(struct http_exchange *exchange); /* takes the place of access_token */
 	struct server_tables tables;
 };
 /* Set before main by that link unit, where the environment asks for them; NULL in the programs that are installed. */
@@ -79,3 +79,15 @@ bool server_cancel(struct server *server, const char *execution);
 void server_drain(struct server *server);
 /* From now on server_engine refuses. Running jobs go on. */
 void server_stop(struct server *server);
+
+/* Starts a thread: there may be hundreds, so their stacks are small.
+ * Runs, uploads and JSON at its depth limit touch 20 KiB of it (smaps of a gateway under the end-to-end tests).
+ * Sanitizers need more. */
+#ifdef __SANITIZE_ADDRESS__
+#define SERVER_STACK_SIZE (2 * 1024 * 1024)
+#else
+#define SERVER_STACK_SIZE (128 * 1024)
+#endif
+
+/* 0, or the error's number, as of pthread_create(3). */
+int server_thread(pthread_t *ret, bool detached, void *(*work)(void *arg), void *arg);

@@ -1,7 +1,7 @@
 /*
  * uri.h - the addresses of what we keep: download URLs, and the URIs of the record's resources.
  *
- *     PUBLIC_BASE_URL/files/HASH/PATH               of a file, for browsers (files_place.h)
+ *     PUBLIC_BASE_URL/files/HASH/PATH               of a file, for browsers (files.h)
  *     sallyport://conversation/NAME/PATH            of a file, for clients of the protocol (resource_record.h)
  *     sallyport://execution/ID/stdout, …/stderr     of an output
  */

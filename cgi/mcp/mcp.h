@@ -7,7 +7,7 @@
  */
 #pragma once
 
-#include "cgi/http/exchange.h"
+#include "cgi/http/http.h"
 #include "cgi/http/stream.h"
 #include "revision.h"
 #include "rpc.h"

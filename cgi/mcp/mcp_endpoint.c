@@ -10,7 +10,7 @@
 #include <strings.h>
 
 #include "cgi/http/body.h"
-#include "cgi/http/files_place.h"
+#include "cgi/http/files.h"
 #include "lib/base/util.h"
 #include "lib/store/audit/store_refused.h"
 #include "mcp_batch.h"
@@ -159,7 +159,7 @@ static void post(struct http_exchange *exchange, const char *version)
 /* /mcp?results=WORD: some clients hand _meta on to the model, and an address is what every client lets its user set. */
 static bool take_results(struct http_exchange *exchange)
 {
-	auto_free char *results = files_place_query(exchange->request, "results");
+	auto_free char *results = request_query(exchange->request, "results");
 
 	if (!results)
 		return true;

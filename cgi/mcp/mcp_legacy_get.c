@@ -8,7 +8,6 @@
 #include "mcp_legacy_get.h"
 
 #include "cgi/http/access.h"
-#include "cgi/http/auth.h"
 #include "cgi/http/hub.h"
 #include "lib/base/log.h"
 #include "lib/base/util.h"
@@ -105,7 +104,7 @@ void legacy_follow(struct http_exchange *exchange, const struct session *session
 
 		what = hub_wait(hub, listener, exchange->request->hangup_fd, stream_patience_ms(stream), &message);
 		text = message ? legacy_notification(session, message) : NULL;
-		if (!auth_still_good(exchange, &looked_us))
+		if (!access_still_good(exchange, &looked_us))
 			break;
 		if (text)
 			stream_event(stream, NULL, NULL, text);
@@ -178,7 +177,7 @@ static void take_up(struct http_exchange *exchange, const struct session *sessio
 		return;
 	}
 	/* Before anything is sent: events are content. */
-	while (auth_still_good(exchange, &looked_us) && what != HUB_GONE && !resend->over && !resend->stream->gone) {
+	while (access_still_good(exchange, &looked_us) && what != HUB_GONE && !resend->over && !resend->stream->gone) {
 		/* In this order: a handler that ends in between has stored its answer before. */
 		bool live = hub_stream_live(hub, stream_id);
 		auto_hub_message struct hub_message *message = NULL;

@@ -10,7 +10,6 @@
 #include <poll.h>
 
 #include "cgi/http/access.h"
-#include "cgi/http/auth.h"
 #include "cgi/http/hub.h"
 #include "lib/base/util.h"
 #include "mcp_stream.h"
@@ -169,7 +168,7 @@ static void follow(struct mcp_call *call, struct hub_listener *listener)
 		auto_hub_message struct hub_message *message = NULL;
 
 		what = hub_wait(hub, listener, call->hangup_fd, stream_patience_ms(call->stream), &message);
-		if (!auth_still_good(call->exchange, &looked_us))
+		if (!access_still_good(call->exchange, &looked_us))
 			break;
 		if (message)
 			pass_on(call, message);

@@ -1,7 +1,7 @@
 /* mcp_tools.c - tools/list and tools/call, the same in both eras; see mcp.h. */
 #include "mcp_tools.h"
 
-#include "cgi/http/trace.h"
+#include "cgi/http/request.h"
 #include "lib/base/log.h"
 #include "lib/base/util.h"
 #include "mcp_tasks.h"
@@ -32,12 +32,12 @@ int mcp_tools_list(struct mcp_call *call)
 }
 
 /* The message's own wins over the header's: a proxy may have made that one. */
-static void find_trace(const struct mcp_call *call, char ret[TRACE_SIZE])
+static void find_trace(const struct mcp_call *call, char ret[REQUEST_TRACE_SIZE])
 {
 	struct json_object *meta = json_get(call->message->params, "_meta", json_type_object);
 
-	if (!trace_parent(json_get_string(meta, "traceparent"), ret))
-		trace_parent(request_param(call->exchange->request, "HTTP_TRACEPARENT"), ret);
+	if (!request_trace(json_get_string(meta, "traceparent"), ret))
+		request_trace(request_param(call->exchange->request, "HTTP_TRACEPARENT"), ret);
 }
 
 int mcp_tools_call(struct mcp_call *call)
@@ -45,7 +45,7 @@ int mcp_tools_call(struct mcp_call *call)
 	struct json_object *params = call->message->params, *arguments = NULL;
 	const char *name = json_get_string(params, "name");
 	struct reply *reply = call->exchange->reply;
-	char trace[TRACE_SIZE] = "";
+	char trace[REQUEST_TRACE_SIZE] = "";
 	struct tool_call tool_call = {
 		.mcp = call,
 		.server = call->exchange->server,

@@ -7,7 +7,6 @@
 
 #include "cgi/http/hub.h"
 #include "cgi/http/server.h"
-#include "cgi/http/thread.h"
 #include "cgi/http/uri.h"
 #include "lib/base/log.h"
 #include "lib/base/util.h"
@@ -68,7 +67,7 @@ int news_listen(struct server *server, struct news_listener **ret, struct err *e
 	*listener = (struct news_listener){.server = server, .fd = -1};
 	int result = job_news_listen(server->config->data_dir, listener->name, &listener->fd, err);
 
-	if (result == 0 && thread_start(&listener->thread, false, listen_on, listener)) {
+	if (result == 0 && server_thread(&listener->thread, false, listen_on, listener)) {
 		job_news_leave(server->config->data_dir, listener->name);
 		result = err_set(err, ERR_SYSTEM, "cannot start a thread for news");
 	}

@@ -7,7 +7,7 @@
  */
 #pragma once
 
-#include "cgi/http/exchange.h"
+#include "cgi/http/http.h"
 
 void sse_stream(struct http_exchange *exchange, const char *method, const char *rest);
 void sse_message(struct http_exchange *exchange, const char *method, const char *rest);

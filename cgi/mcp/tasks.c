@@ -12,7 +12,7 @@
 #include <errno.h>
 
 #include "cgi/http/hub.h"
-#include "cgi/http/thread.h"
+#include "cgi/http/server.h"
 #include "lib/base/log.h"
 #include "lib/base/utf8.h"
 #include "lib/base/util.h"
@@ -308,7 +308,7 @@ static int go(struct running_task *work, struct err *err)
 	work->next = tasks->first;
 	tasks->first = work;
 	pthread_mutex_unlock(&tasks->lock);
-	errno = thread_start(&thread, true, run, work);
+	errno = server_thread(&thread, true, run, work);
 	return errno ? err_errno(err, "cannot start a thread for the task") : 0;
 }
 

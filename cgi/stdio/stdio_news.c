@@ -3,7 +3,7 @@
 
 #include <sys/socket.h>
 
-#include "cgi/http/thread.h"
+#include "cgi/http/server.h"
 #include "cgi/mcp/mcp_legacy_get.h"
 #include "lib/base/log.h"
 #include "lib/base/util.h"
@@ -50,7 +50,7 @@ static int listen_and_follow(struct stdio_news *news, const char *session_id, st
 	result = legacy_listen(&news->exchange, &news->listener, err);
 	if (result < 0)
 		return result;
-	if (thread_start(&news->thread, false, follow, news) == 0)
+	if (server_thread(&news->thread, false, follow, news) == 0)
 		return 0;
 	hub_leave(server->hub, &news->listener);
 	return err_set(err, ERR_SYSTEM, "cannot start a thread");

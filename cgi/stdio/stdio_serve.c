@@ -25,7 +25,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "cgi/http/thread.h"
+#include "cgi/http/server.h"
 #include "cgi/mcp/mcp_endpoint.h"
 #include "cgi/server_start.h"
 #include "lib/base/log.h"
@@ -246,7 +246,7 @@ static void start_pending(struct stdio *stdio, struct json_object *document, str
 	stdio->n_pending++;
 	stdio->n_listening += listening;
 	pthread_mutex_unlock(&stdio->lock);
-	if (thread_start(&thread, true, run_pending, pending))
+	if (server_thread(&thread, true, run_pending, pending))
 		run_pending(pending);
 }
 

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "cgi/http/files_place.h"
+#include "cgi/http/files.h"
 #include "lib/base/util.h"
 
 #define URL_MAX         (16 * 1024)

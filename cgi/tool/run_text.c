@@ -7,7 +7,7 @@
  */
 #include "run_text.h"
 
-#include "cgi/http/files_place.h"
+#include "cgi/http/files.h"
 #include "lib/base/log.h"
 #include "lib/base/utf8.h"
 #include "lib/base/util.h"

@@ -2,7 +2,7 @@
  * system that it replaces.
  */
 #include "cgi/http/http.h"
-#include "cgi/http/files_place.h"
+#include "cgi/http/files.h"
 #include "lib/base/text.h"
 #include "lib/base/utf8.h"
 #include "lib/base/util.h"

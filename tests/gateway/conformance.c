@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cgi/http/auth.h"
+#include "cgi/http/access.h"
 #include "lib/base/util.h"
 
 /* A red dot: 1 × 1 pixel. */
@@ -141,7 +141,7 @@ static int open_to_all(struct server *server, struct err *err)
 /* Everybody on this machine is the one owner. */
 static int authenticate(struct http_exchange *exchange)
 {
-	if (!auth_from_loopback(exchange->request)) {
+	if (!access_from_loopback(exchange->request)) {
 		reply_refuse(exchange->reply, 403, "the fixtures are on: only this machine is served");
 		return -ERR_DENIED;
 	}

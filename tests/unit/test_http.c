@@ -1,6 +1,6 @@
 /* HTTP rules of the gateway: paths, Host, Origin, tokens, methods, sizes. */
-#include "cgi/http/auth.h"
-#include "cgi/http/trace.h"
+#include "cgi/http/access.h"
+#include "cgi/http/request.h"
 #include "cgi/http/uri.h"
 #include "gateway.h"
 
@@ -385,16 +385,16 @@ static void trace_parents(void **state)
 					  "00-" TRACE "-0000000000000000-01",
 					  "00-4BF92F3577B34DA6A3CE929D0E0E4736-" PARENT "-01",
 					  "00_" TRACE "-" PARENT "-01"};
-	char trace[TRACE_SIZE];
+	char trace[REQUEST_TRACE_SIZE];
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(good); i++) {
-		assert_true(trace_parent(good[i], trace));
-		assert_int_equal(strlen(trace), TRACE_SIZE - 1);
+		assert_true(request_trace(good[i], trace));
+		assert_int_equal(strlen(trace), REQUEST_TRACE_SIZE - 1);
 		assert_true(str_starts(good[i], trace));
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
-		if (trace_parent(bad[i], trace))
+		if (request_trace(bad[i], trace))
 			fail_msg("%s taken", bad[i]);
 }
 

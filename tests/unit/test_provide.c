@@ -4,7 +4,6 @@
 #include "tests/gateway/conformance.h"
 
 #include "cgi/mcp/signed.h"
-#include "tests/gateway/conformance.h"
 
 #define META                                                                                                           \
 	"\"_meta\":{\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\",\"io.modelcontextprotocol/"             \

@@ -1,5 +1,5 @@
-/* auth.c - see auth.h. */
-#include "auth.h"
+/* access_token.c - see access.h. */
+#include "access.h"
 
 #include <strings.h>
 
@@ -9,17 +9,12 @@
 
 #define TOKEN_MAX 512
 
-/* Programs that were written for other services send the token in a header of its own. */
-static bool by_key(const struct request *request)
-{
-	return !request_param(request, "HTTP_AUTHORIZATION") && request_param(request, "HTTP_X_API_KEY");
-}
-
 /* What follows "Bearer" (or the whole of X-API-Key), in `buffer`, which the caller wipes; NULL: there is no such
  * header, or it says something else. */
 static const char *bearer_token(const struct request *request, char buffer[TOKEN_MAX])
 {
-	if (by_key(request))
+	/* Programs that were written for other services send the token in a header of its own. */
+	if (!request_param(request, "HTTP_AUTHORIZATION") && request_param(request, "HTTP_X_API_KEY"))
 		return request_header(request, "HTTP_X_API_KEY", buffer, TOKEN_MAX);
 
 	static const char scheme[] = "Bearer ";
@@ -31,7 +26,7 @@ static const char *bearer_token(const struct request *request, char buffer[TOKEN
 	return value + length + strspn(value + length, " ");
 }
 
-bool auth_bearer_is(const struct request *request, const char *expected)
+bool access_bearer_is(const struct request *request, const char *expected)
 {
 	char buffer[TOKEN_MAX];
 	const char *text = bearer_token(request, buffer);
@@ -46,14 +41,14 @@ bool auth_bearer_is(const struct request *request, const char *expected)
 	return same_length && !differs;
 }
 
-bool auth_still_good(const struct http_exchange *exchange, int64_t *looked_us)
+bool access_still_good(const struct http_exchange *exchange, int64_t *looked_us)
 {
 	const int64_t now_us = clock_monotonic_us();
 	char buffer[TOKEN_MAX];
 	struct store_token token;
 	struct err err = ERR_INIT;
 
-	if (!exchange->token.id[0] || now_us - *looked_us < AUTH_AGAIN_US)
+	if (!exchange->token.id[0] || now_us - *looked_us < ACCESS_AGAIN_US)
 		return true;
 	*looked_us = now_us;
 	const char *text = bearer_token(exchange->request, buffer);
@@ -63,7 +58,7 @@ bool auth_still_good(const struct http_exchange *exchange, int64_t *looked_us)
 	return result == 0 || (err.code != ERR_DENIED && err.code != ERR_NOT_FOUND);
 }
 
-int auth_token(struct http_exchange *exchange)
+int access_token(struct http_exchange *exchange)
 {
 	static const char *const reasons[] = {"missing", "malformed", "unknown"};
 	static const char *const texts[] = {
@@ -108,7 +103,7 @@ int auth_token(struct http_exchange *exchange)
 	return -ERR_DENIED;
 }
 
-bool auth_from_loopback(const struct request *request)
+bool access_from_loopback(const struct request *request)
 {
 	const char *address = request_param(request, "REMOTE_ADDR");
 
