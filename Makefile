@@ -91,12 +91,12 @@ $(B)/schema_sql.inc: schema.sql
 	@mkdir -p $(@D)
 	@sed -e 's/\\/\\\\/g' -e 's/"/\\"/g' -e 's/^/"/' -e 's/$$/\\n"/' $< > $@
 $(call obj,lib/store/db/store_schema.c): $(B)/schema_sql.inc
-# So are the programs that run tests: lib/grade/grade_exam.c includes them.
+# So are the programs that run tests: lib/grade/grade_compose.c includes them.
 EXAM := $(patsubst jail/guest/exam/%,$(B)/exam/%.inc,$(wildcard jail/guest/exam/*))
 $(B)/exam/%.inc: jail/guest/exam/%
 	@mkdir -p $(@D)
 	@sed -e 's/\\/\\\\/g' -e 's/"/\\"/g' -e 's/^/"/' -e 's/$$/\\n"/' $< > $@
-$(call obj,lib/grade/grade_exam.c): $(EXAM)
+$(call obj,lib/grade/grade_compose.c): $(EXAM)
 
 # What programs that call tools find in their jails: modules (lib/bridge/bridge_files.c has them), and the program mcp (the jailer has
 # it: jail/root/root_mount.c), which is static and without sanitizers, as the probes are.
@@ -118,7 +118,7 @@ $(call obj,jail/cell/shim.c): ALL_CFLAGS += -DSHIM_LIBRARY='"$(B)/shim.so"'
 $(B)/shim.so: $(wildcard jail/guest/shim/*.[ch])
 	@mkdir -p $(@D)
 	$(call quiet,LD,$@)$(CC) -std=gnu17 -D_GNU_SOURCE -O2 $(WARN) -fPIC -shared -fvisibility=hidden -Wl,-z,relro,-z,now -s -o $@ $(filter %.c,$^)
-$(call obj,jail/cell/guest_file.c): $(wildcard jail/guest/*.*)
+$(call obj,jail/cell/runner.c): $(wildcard jail/guest/*.*)
 $(call obj,cgi/api/api.c): cgi/api/openapi.json
 $(call obj,cgi/admin/admin_assets.c): $(wildcard cgi/admin/assets/*)
 
@@ -189,7 +189,7 @@ deps-run:
 
 run: deps-run
 	@$(SUBMAKE) all $(if $(PROFILE),recorded)
-	@$(if $(PROFILE),SALLYPORT_GATEWAY_PROFILE=$(PROFILE) )exec setpriv --pdeathsig TERM nginx/dev.sh --bin $(if $(PROFILE),$(RECORDED),$(BIN)) $(if $(STATE),--state $(STATE)) $(PORT)
+	@$(if $(PROFILE),SP_FIXTURES=1 )exec setpriv --pdeathsig TERM nginx/dev.sh --bin $(if $(PROFILE),$(RECORDED),$(BIN)) $(if $(STATE),--state $(STATE)) $(PORT)
 
 # A first look with a real MCP client, in a second terminal next to `make run`.
 chart: deps-run

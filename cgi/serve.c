@@ -1,10 +1,10 @@
 /*
  * serve.c - see serve.h.
  *
- * The first thread takes no requests: it waits for SIGTERM or SIGINT and wakes once an hour to remove what is past its
- * time. An orderly stop: new requests are refused at once (503 and Retry-After), no new runs begin, the ones under way
- * drain for JOB_DRAIN_SECONDS (then their runs end as cancelled and are recorded so), the answers go out, the socket
- * and the store are closed. SIGHUP changes nothing: the configuration is read at the start.
+ * The first thread takes no requests: it waits for SIGTERM or SIGINT. An orderly stop: new requests are refused at once
+ * (503 and Retry-After), no new runs begin, the ones under way drain for JOB_DRAIN_SECONDS (then their runs end as
+ * cancelled and are recorded so), the answers go out, the socket and the store are closed. SIGHUP changes nothing: the
+ * configuration is read at the start.
  */
 #include "serve.h"
 
@@ -97,12 +97,10 @@ static bool is_listening(int fd)
 }
 
 /* Returns when a signal asks to stop. */
-static void wait_for_signal(struct server *server, const sigset_t *signals)
+static void wait_for_signal(const sigset_t *signals)
 {
 	for (;;) {
-		const struct timespec hour = {.tv_sec = SERVER_EXPIRE_SECONDS};
-		struct err err = ERR_INIT;
-		int number = sigtimedwait(signals, NULL, &hour);
+		int number = sigwaitinfo(signals, NULL);
 
 		if (number == SIGHUP) {
 			log_event(LOG_WARN,
@@ -114,8 +112,6 @@ static void wait_for_signal(struct server *server, const sigset_t *signals)
 			log_event(LOG_INFO, "stopping", "signal", number == SIGTERM ? "TERM" : "INT", NULL);
 			return;
 		}
-		if (errno == EAGAIN && server_expire(server, clock_now_us(), &err) < 0)
-			log_event(LOG_ERROR, "expiry failed", "error", err.text, NULL);
 	}
 }
 
@@ -203,7 +199,7 @@ int serve_fcgi(const struct config *config, struct err *err)
 	}
 	notify_ready(&notify);
 	log_event(LOG_INFO, "serving", "socket", inherited ? "descriptor 0" : config->gateway.socket, NULL);
-	wait_for_signal(&server, &signals);
+	wait_for_signal(&signals);
 	notify_stopping(&notify);
 	stop(&server, pool, inherited ? NULL : config->gateway.socket);
 	notify_close(&notify);

@@ -1,11 +1,14 @@
 /* server_start.c - see server_start.h. */
 #include "server_start.h"
 
+#include <errno.h>
 #include <string.h>
+#include <time.h>
 
 #include "cgi/admin/admin_session.h"
 #include "cgi/http/access.h"
 #include "cgi/http/body.h"
+#include "cgi/http/thread.h"
 #include "cgi/mcp/resource_news.h"
 #include "cgi/mcp/resource_record.h"
 #include "cgi/mcp/tasks.h"
@@ -17,6 +20,7 @@
 #include "cgi/tool/tool_direct.h"
 #include "cgi/tool/tool_park.h"
 #include "cgi/tool/tool_table.h"
+#include "lib/base/log.h"
 #include "lib/base/util.h"
 #include "lib/bridge/bridge.h"
 #include "lib/store/audit/store_audit.h"
@@ -43,33 +47,49 @@ int server_expire(struct server *server, int64_t now_us, struct err *err)
 	return store_expire(server->store, now_us, tell_lost, server, err);
 }
 
-/* The fixtures take requests without a token: only a gateway that was linked with them has them. */
-static int choose_fixtures(const struct config *config, const struct fixtures **ret, struct err *err)
+/* At the start, then each hour: the index of texts, for one, may have minutes of work left, so nothing waits for it. */
+static void *expire_main(void *arg)
 {
-	*ret = NULL;
-	if (!config->gateway.profile || streq(config->gateway.profile, "production"))
-		return 0;
-	if (!server_fixtures)
-		return err_member(err, "gateway.profile",
-				  "this gateway has no conformance fixtures: `make run PROFILE=conformance` starts one "
-				  "that does");
-	*ret = server_fixtures;
-	return 0;
+	struct server *server = arg;
+
+	pthread_mutex_lock(&server->lock);
+	while (!server->stopping) {
+		struct err err = ERR_INIT;
+		struct timespec until;
+		int waited = 0;
+
+		pthread_mutex_unlock(&server->lock);
+		int result = server_expire(server, clock_now_us(), &err);
+
+		clock_gettime(CLOCK_REALTIME, &until);
+		until.tv_sec += SERVER_EXPIRE_SECONDS;
+		pthread_mutex_lock(&server->lock);
+		if (result < 0 && !server->stopping)
+			log_event(LOG_ERROR, "expiry failed", "error", err.text, NULL);
+		while (!server->stopping && waited == 0)
+			waited = pthread_cond_timedwait(&server->stop, &server->lock, &until);
+	}
+	pthread_mutex_unlock(&server->lock);
+	return NULL;
+}
+
+static int start_expiry(struct server *server, struct err *err)
+{
+	errno = thread_start(&server->expiry, false, expire_main, server);
+	server->expires = errno == 0;
+	return server->expires ? 0 : err_errno(err, "starting a thread");
 }
 
 int server_open(struct server *server, const struct config *config, enum store_mode mode, struct err *err)
 {
-	*server = (struct server){.config = config, .tell = resource_news};
+	*server = (struct server){.config = config, .tell = resource_news, .fixtures = server_fixtures};
 	pthread_mutex_init(&server->lock, NULL);
+	pthread_cond_init(&server->stop, NULL);
 	server->interpreters = interpreters_new();
 	server->parked = tool_parked_new();
 	if (!config->data_dir[0])
 		return err_member(err, "data_dir", "must be set in the configuration: the folder of the database");
-	int result = choose_fixtures(config, &server->fixtures, err);
-
-	if (result < 0)
-		return result;
-	result = store_open(config->data_dir, mode, &server->store, err);
+	int result = store_open(config->data_dir, mode, &server->store, err);
 	if (result < 0)
 		return err_wrap(err, "opening the database");
 	if ((result = snippets_import(server->store, config, err)) < 0)
@@ -117,10 +137,9 @@ int server_stay(struct server *server, struct err *err)
 		return err_wrap(err, "listening for news of other processes");
 	server->tasks = tasks_new(server);
 	server->admin = admin_session_table_new();
-	result = server_expire(server, clock_now_us(), err);
-	if (result < 0)
-		return err_wrap(err, "removing what is past its time");
-	result = upstream_open(server->config, &server->upstream, err);
+	result = start_expiry(server, err);
+	if (result == 0)
+		result = upstream_open(server->config, &server->upstream, err);
 	if (result < 0)
 		return result;
 	if (server->upstream) {
@@ -133,6 +152,8 @@ int server_stay(struct server *server, struct err *err)
 void server_close(struct server *server)
 {
 	server_stop(server);
+	if (server->expires)
+		pthread_join(server->expiry, NULL);
 	tool_parked_stop(server->parked);
 	server_drain(server);
 	bridge_stop(server->bridge);
@@ -148,6 +169,7 @@ void server_close(struct server *server)
 	hub_free(server->hub);
 	store_close(server->store);
 	interpreters_free(server->interpreters);
+	pthread_cond_destroy(&server->stop);
 	pthread_mutex_destroy(&server->lock);
 	*server = (struct server){0};
 }

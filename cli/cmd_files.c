@@ -168,12 +168,8 @@ static int files_run(void *options, struct err *err)
 	if (result == 0)
 		result = cli_open_store(&files->common, STORE_READ, &config, &store, err);
 
-	if (result == 0 && files->output_dir) {
-		if (mkdir(files->output_dir, 0777) == 0 || errno == EEXIST)
-			folder = open(files->output_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-		if (folder < 0)
-			result = err_errno(err, "%s", files->output_dir);
-	}
+	if (result == 0 && files->output_dir)
+		result = run_folder_open(files->output_dir, &folder, err);
 	struct work work = {.files = files,
 			    .name = files->common.n_args > 0 ? files->common.args[0] : NULL,
 			    .store = store,

@@ -14,10 +14,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "jail/client/client_runners.h"
 #include "lib/base/util.h"
 #include "lib/job/job.h"
 #include "run.h"
-#include "show_tools.h"
+#include "show.h"
 
 struct run {
 	struct cli_common common;
@@ -29,6 +30,7 @@ struct run {
 	bool forward_stdin;
 };
 
+#define FIRST_LINE_MAX 256
 #define FIELD(member) offsetof(struct run, member)
 #define VALUE_SECONDS "SECONDS"
 #define VALUE_MEBI    "MB"
@@ -88,6 +90,69 @@ static int code_open(const char *path, int *ret, struct err *err)
 	return *ret < 0 ? err_errno(err, "memfd_create") : 0;
 }
 
+/* "#!/usr/bin/env -S python3.11 -u": python3.11, then python3, then python. */
+static struct json_object *find_by_first_line(struct json_object *runners, int code_fd)
+{
+	char line[FIRST_LINE_MAX + 1];
+	ssize_t length = pread(code_fd, line, FIRST_LINE_MAX, 0);
+	char *rest = line + 2;
+
+	if (length < 3 || line[0] != '#' || line[1] != '!')
+		return NULL;
+	line[length] = '\0';
+	line[strcspn(line, "\n")] = '\0';
+	for (char *word; (word = strsep(&rest, " \t\r"));) {
+		char *slash = strrchr(word, '/'), *name = slash ? slash + 1 : word;
+		struct json_object *found = NULL;
+
+		if (!*name || *name == '-' || streq(name, "env"))
+			continue;
+		while (!(found = jail_runner_named(runners, name)) && strpbrk(name, "0123456789."))
+			if (strspn(name + strlen(name) - 1, "0123456789."))
+				name[strlen(name) - 1] = '\0';
+			else
+				break;
+		return found;
+	}
+	return NULL;
+}
+
+int run_runner_choose(struct json_object *runners, const char *language, const char *path, int code_fd,
+		      struct json_object **ret, struct err *err)
+{
+	struct json_object *runner = NULL, *available;
+	auto_buf struct buf names;
+
+	buf_init(&names, 1024);
+	for (size_t i = 0; i < json_object_array_length(runners); i++) {
+		const char *name = json_get_string(json_object_array_get_idx(runners, i), "name");
+
+		buf_printf(&names, "%s%s", i ? ", " : "", name ? name : "?");
+	}
+	if (language) {
+		runner = jail_runner_named(runners, language);
+		if (!runner)
+			return err_set(err, ERR_INVALID, "unknown language '%s': there are %s", language, names.data);
+	} else {
+		runner = jail_runner_for_file(runners, path);
+		if (!runner)
+			runner = find_by_first_line(runners, code_fd);
+		if (!runner)
+			return err_set(err, ERR_INVALID,
+				       "the language of '%s' is not clear: name it with --language (%s)", path,
+				       names.data);
+	}
+	available = json_get(runner, "available", json_type_boolean);
+	if (available && !json_object_get_boolean(available)) {
+		const char *install = json_get_string(runner, "install");
+
+		return err_set(err, ERR_UNAVAILABLE, "the interpreter of %s is missing: %s",
+			       json_get_string(runner, "name"), install ? install : "install it");
+	}
+	*ret = runner;
+	return 0;
+}
+
 /* Fills env, a zeroed array of options->count + 1; its strings are the caller's. */
 static int env_build(const struct bind_strings *options, char **env, struct err *err)
 {
@@ -139,14 +204,6 @@ static void prepared_clear(struct prepared *p)
 }
 #define auto_prepared __attribute__((cleanup(prepared_clear)))
 
-static int output_dir_open(const char *path, int *ret, struct err *err)
-{
-	if (mkdir(path, 0777) && errno != EEXIST)
-		return err_errno(err, "--output-dir %s", path);
-	*ret = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	return *ret < 0 ? err_errno(err, "--output-dir %s", path) : 0;
-}
-
 static int check_options(const struct run *run, struct err *err)
 {
 	if (run->servers && run->network)
@@ -181,7 +238,7 @@ static int prepare(const struct run *run, struct prepared *p, struct err *err)
 	if (result == 0)
 		result = code_open(path, &p->code_fd, err);
 	if (result == 0 && run->output_dir)
-		result = output_dir_open(run->output_dir, &p->outcome.files.output_dir, err);
+		result = run_folder_open(run->output_dir, &p->outcome.files.output_dir, err);
 	if (result == 0 && run->meta) {
 		p->meta_fd = open(run->meta, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
 		if (p->meta_fd < 0)
@@ -190,54 +247,39 @@ static int prepare(const struct run *run, struct prepared *p, struct err *err)
 	return result;
 }
 
-static int ask_grouped(struct jail_client *client, bool *ret, struct err *err)
-{
-	auto_json struct json_object *info = NULL;
-	int result = jail_client_info(client, &info, err);
-	const char *cgroup = result < 0 ? NULL : json_get_string(info, "cgroup");
-
-	if (result == 0)
-		*ret = cgroup && !streq(cgroup, "none");
-	return result;
-}
-
-static int take_tools(const struct run *run, struct prepared *p, struct config *config, struct json_object *runner,
-		      struct err *err)
-{
-	const struct run_tools_spec spec = {
-		.config = config, .servers = run->servers, .runner = json_get_string(runner, "name")};
-
-	if (run->upstream)
-		config->upstream.file = run->upstream;
-	int result = run_tools_begin(&p->tools, &spec, err);
-
-	if (result == 0)
-		p->tools_env = job_tools_environment(p->env, p->tools.given.env);
-	else
-		run_tools_stop(&p->tools); /* before the configuration goes */
-	return result;
-}
-
 static int execute(const struct run *run, struct prepared *p, struct err *err)
 {
 	auto_config struct config config = {0};
 	auto_jailer struct jail_client *client = NULL;
-	auto_json struct json_object *runners = NULL;
+	auto_json struct json_object *runners = NULL, *info = NULL;
 	struct json_object *runner = NULL;
 	int result = config_load(run->common.config, &config, err);
 
 	if (result == 0)
 		result = cli_open_jailer(&config, &client, 1, err);
-	if (result == 0 && run->meta)
-		result = ask_grouped(client, &p->outcome.grouped, err);
+	if (result == 0 && run->meta) {
+		result = jail_client_info(client, &info, err);
+		const char *cgroup = result < 0 ? NULL : json_get_string(info, "cgroup");
+
+		p->outcome.grouped = cgroup && !streq(cgroup, "none");
+	}
 	if (result == 0)
 		result = jail_client_runners(client, &runners, err);
 	if (result == 0)
 		result = run_runner_choose(runners, run->language, run->common.args[0], p->code_fd, &runner, err);
-	if (result == 0)
-		result = take_tools(run, p, &config, runner, err);
 	if (result < 0)
 		return result;
+	const struct run_tools_spec tools = {
+		.config = &config, .servers = run->servers, .runner = json_get_string(runner, "name")};
+
+	if (run->upstream)
+		config.upstream.file = run->upstream;
+	result = run_tools_begin(&p->tools, &tools, err);
+	if (result < 0) {
+		run_tools_stop(&p->tools); /* before the configuration goes */
+		return result;
+	}
+	p->tools_env = job_tools_environment(p->env, p->tools.given.env);
 	struct run_request request = {
 		.spec = {.runner = json_get_string(runner, "name"),
 			 .limits = run->limits,
@@ -257,21 +299,15 @@ static int execute(const struct run *run, struct prepared *p, struct err *err)
 	return result;
 }
 
-/* What the scripts that this command replaces ask for the network with. */
-static bool share_net(void)
-{
-	const char *value = getenv("SHARE_NET");
-
-	return value && streq(value, "1");
-}
-
 static int run_run(void *options, struct err *err)
 {
 	struct run *run = options;
 	auto_prepared struct prepared p = {.code_fd = -1,
 					   .meta_fd = -1,
 					   .outcome = {.files = {.output_dir = -1}}};
-	run->network = run->network || share_net();
+	const char *share_net = getenv("SHARE_NET"); /* of scripts that this command replaces */
+
+	run->network = run->network || (share_net && streq(share_net, "1"));
 	int result = prepare(run, &p, err);
 
 	if (result == 0)

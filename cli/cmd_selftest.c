@@ -64,38 +64,49 @@ static char *probes_folder(struct err *err)
 	return NULL;
 }
 
-static void listen_abstract(int *ret_fd)
+/* Keeps those that were asked for, in their order. */
+static int choose(const struct selftest *command, struct probe_list *list, struct err *err)
 {
-	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	const struct cli_common *common = &command->common;
+	size_t n = 0;
 
-	memcpy(address.sun_path, ABSTRACT_NAME, sizeof(ABSTRACT_NAME) - 1);
-	/* Another selftest may have the name: then that one listens. */
-	if (fd >= 0 && bind(fd, (struct sockaddr *)&address, sizeof(sa_family_t) + sizeof(ABSTRACT_NAME) - 1) == 0)
-		listen(fd, 1);
-	*ret_fd = fd;
+	for (size_t i = 0; i < list->count; i++) {
+		bool wanted = common->n_args == 0;
+
+		for (size_t k = 0; k < common->n_args; k++)
+			wanted = wanted || str_starts(list->entries[i].name, common->args[k]);
+		if (wanted) {
+			struct probe_entry kept = list->entries[i];
+
+			list->entries[i] = list->entries[n];
+			list->entries[n++] = kept;
+		}
+	}
+	if (n == 0)
+		return err_set(err, ERR_INVALID, "no probe has a name that begins with %s", common->args[0]);
+	list->chosen = n;
+	return 0;
 }
 
-static void add_result(struct json_object *list, const struct probe_entry *probe, bool live,
-		       const struct probe_outcome *outcome)
+static void report(const struct probe_entry *probe, bool live, const struct probe_outcome *outcome,
+		   struct json_object *list)
 {
-	struct json_object *object = json_object_new_object();
+	const char *text = results[outcome->result].text;
+	struct json_object *object;
 
-	json_add_string(object, "name", probe->name);
-	json_add_string(object, "what", probe->what);
-	json_add_bool(object, "live", live);
-	json_add_bool(object, "held", outcome->result == PROBE_HELD);
-	json_add_string(object, "result", results[outcome->result].text);
-	json_add_string(object, "message", outcome->message);
-	json_add_bytes(object, "said", outcome->said, strlen(outcome->said));
-	json_object_array_add(list, object);
-}
-
-static void print_line(const struct probe_entry *probe, const struct probe_outcome *outcome)
-{
-	enum cli_colour colour = results[outcome->result].colour;
-
-	printf("%s%-6s%s %-4s  %s\n", cli_colour_on(stdout, colour), results[outcome->result].text,
+	if (list) {
+		object = json_object_new_object();
+		json_add_string(object, "name", probe->name);
+		json_add_string(object, "what", probe->what);
+		json_add_bool(object, "live", live);
+		json_add_bool(object, "held", outcome->result == PROBE_HELD);
+		json_add_string(object, "result", text);
+		json_add_string(object, "message", outcome->message);
+		json_add_bytes(object, "said", outcome->said, strlen(outcome->said));
+		json_object_array_add(list, object);
+		return;
+	}
+	printf("%s%-6s%s %-4s  %s\n", cli_colour_on(stdout, results[outcome->result].colour), text,
 	       cli_colour_off(stdout), probe->name, probe->what);
 	if (outcome->result != PROBE_BROKEN)
 		return;
@@ -104,32 +115,6 @@ static void print_line(const struct probe_entry *probe, const struct probe_outco
 	printf("\n       ");
 	cli_print_safe(stdout, outcome->said, strlen(outcome->said));
 	putchar('\n');
-}
-
-static bool wanted(const struct selftest *command, const char *name)
-{
-	for (size_t i = 0; i < command->common.n_args; i++)
-		if (str_starts(name, command->common.args[i]))
-			return true;
-	return command->common.n_args == 0;
-}
-
-/* Keeps those that were asked for, in their order. */
-static int choose(const struct selftest *command, struct probe_list *list, struct err *err)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < list->count; i++)
-		if (wanted(command, list->entries[i].name)) {
-			struct probe_entry kept = list->entries[i];
-
-			list->entries[i] = list->entries[n];
-			list->entries[n++] = kept;
-		}
-	if (n == 0)
-		return err_set(err, ERR_INVALID, "no probe has a name that begins with %s", command->common.args[0]);
-	list->chosen = n;
-	return 0;
 }
 
 static int run_all(const struct probe_place *place, const struct probe_list *list, struct tally *tally, struct err *err)
@@ -145,27 +130,12 @@ static int run_all(const struct probe_place *place, const struct probe_list *lis
 		if (result < 0)
 			return err_wrap(err, "probe %s", list->entries[i].name);
 		tally->counts[outcome.result]++;
-		if (tally->json)
-			add_result(tally->json, &list->entries[i], place->live, &outcome);
-		else
-			print_line(&list->entries[i], &outcome);
+		report(&list->entries[i], place->live, &outcome, tally->json);
 		selftest_outcome_clear(&outcome);
 		cli_progress_step(&progress, (int64_t)i + 1);
 	}
 	cli_progress_hide(&progress);
 	return 0;
-}
-
-static void print_summary(const struct tally *tally)
-{
-	const int *counts = tally->counts;
-
-	printf("\n%d held, %d broken", counts[PROBE_HELD], counts[PROBE_BROKEN]);
-	if (counts[PROBE_WEAKER])
-		printf(", %d not tried: this account cannot hold them (weaker)", counts[PROBE_WEAKER]);
-	if (counts[PROBE_ABSENT])
-		printf(", %d not tried: their runner is not installed (absent)", counts[PROBE_ABSENT]);
-	putchar('\n');
 }
 
 /* Fresh jails, live sandboxes, or both one after the other. */
@@ -183,6 +153,18 @@ static int run_both(const struct selftest *command, bool live, struct probe_plac
 	if (!tally->json)
 		printf(command->live ? "in live sandboxes:\n" : "\nin live sandboxes:\n");
 	return run_all(place, list, tally, err);
+}
+
+static void print_summary(const struct tally *tally)
+{
+	const int *counts = tally->counts;
+
+	printf("\n%d held, %d broken", counts[PROBE_HELD], counts[PROBE_BROKEN]);
+	if (counts[PROBE_WEAKER])
+		printf(", %d not tried: this account cannot hold them (weaker)", counts[PROBE_WEAKER]);
+	if (counts[PROBE_ABSENT])
+		printf(", %d not tried: their runner is not installed (absent)", counts[PROBE_ABSENT]);
+	putchar('\n');
 }
 
 static int run_list(const struct selftest *command, struct probe_place *place, const struct probe_list *list,
@@ -248,7 +230,14 @@ static int selftest_run(void *options, struct err *err)
 	if (result == 0)
 		result = choose(command, &list, err);
 	if (result == 0) {
-		listen_abstract(&abstract_fd);
+		struct sockaddr_un address = {.sun_family = AF_UNIX};
+		const socklen_t length = sizeof(sa_family_t) + sizeof(ABSTRACT_NAME) - 1;
+
+		memcpy(address.sun_path, ABSTRACT_NAME, sizeof(ABSTRACT_NAME) - 1);
+		abstract_fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+		/* Another selftest may have the name: then that one listens. */
+		if (abstract_fd >= 0 && bind(abstract_fd, (struct sockaddr *)&address, length) == 0)
+			listen(abstract_fd, 1);
 		result = run_list(command, &place, &list, err);
 	}
 	selftest_list_clear(&list);

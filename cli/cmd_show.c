@@ -12,8 +12,7 @@
 #include "lib/base/util.h"
 #include "lib/store/record/store_baseline.h"
 #include "lib/store/record/store_runtime.h"
-#include "show_steps.h"
-#include "show_tools.h"
+#include "show.h"
 
 #define SHOWN_MAX (16 * 1024) /* of each text, in the readable form */
 
@@ -146,6 +145,16 @@ static void line_usage(const char *label, const struct store_usage *usage)
 	printf("%-14s%s wall, %s + %s CPU, %s memory\n", label, wall, user, system, memory);
 }
 
+/* What it ran on: *ret NULL, that was not recorded. */
+static int runtime_of(struct store *store, const char *id, struct json_object **ret, struct err *err)
+{
+	auto_free char *text = NULL;
+	int result = store_runtime_of(store, id, &text, err);
+
+	*ret = NULL;
+	return result < 0 || !text ? result : json_parse(text, strlen(text), ret, err);
+}
+
 static void show_outcome(const struct store_execution *e)
 {
 	char setup[CLI_TEXT_SIZE];
@@ -163,38 +172,6 @@ static void show_outcome(const struct store_execution *e)
 	cli_text_duration(e->setup_us, setup);
 	printf("%-14s%s, %s\n", "set-up", setup, e->warm ? "warm" : "cold");
 	line("details", e->result_json);
-}
-
-/* What it ran on: *ret NULL, that was not recorded. */
-static int runtime_of(struct store *store, const char *id, struct json_object **ret, struct err *err)
-{
-	auto_free char *text = NULL;
-	int result = store_runtime_of(store, id, &text, err);
-
-	*ret = NULL;
-	return result < 0 || !text ? result : json_parse(text, strlen(text), ret, err);
-}
-
-static int show_runtime(struct store *store, const char *id, struct err *err)
-{
-	static const char *const members[] = {"interpreter", "sha256", "libraries", "kernel", "architecture",
-					      "processor"};
-	auto_json struct json_object *runtime = NULL;
-	int result = runtime_of(store, id, &runtime, err);
-
-	for (size_t i = 0; runtime && i < ARRAY_SIZE(members); i++) {
-		struct json_object *value = NULL;
-
-		if (!json_object_object_get_ex(runtime, members[i], &value))
-			continue;
-		printf("%-14s%-13s", i == 0 ? "ran on" : "", members[i]);
-		if (json_object_is_type(value, json_type_object))
-			printf("%d (--json lists them)", json_object_object_length(value));
-		else
-			cli_print_safe(stdout, json_object_get_string(value), strlen(json_object_get_string(value)));
-		putchar('\n');
-	}
-	return result;
 }
 
 static void show_facts(const struct store_execution *e)
@@ -259,39 +236,32 @@ static int baseline_each(void *arg, const struct store_baseline *baseline)
 }
 
 struct files {
-	struct cli_table *table; /* or */
 	struct json_object *list;
+	bool json;
 };
 
 static int file_each(void *arg, const struct store_execution_file *f)
 {
 	struct files *files = arg;
-	const char *change = f->phase == STORE_BEFORE ? "before" : f->change;
-	char name[JAIL_NAME_MAX + 1], mode[8], size[24];
+	struct json_object *row = json_object_new_object();
+	const bool before = f->phase == STORE_BEFORE;
+	char mode[8];
 
 	snprintf(mode, sizeof(mode), "%04o", f->file.mode & 0777);
-	if (files->list) {
-		struct json_object *object = json_object_new_object();
-
-		json_add_bytes(object, "name", f->file.name, f->file.name_length);
-		json_add_string(object, "phase", f->phase == STORE_BEFORE ? "before" : "after");
-		json_add_string(object, "change", *f->change ? f->change : NULL);
-		json_add_int(object, "size", f->file.size);
-		json_add_string(object, "mode", mode);
-		json_add_string(object, "sha256", *f->file.blob ? f->file.blob : NULL);
-		json_add_string(object, "media_type", *f->file.media_type ? f->file.media_type : NULL);
-		if (*f->reason)
-			json_add_string(object, "reason", f->reason);
-		json_object_array_add(files->list, object);
-		return 0;
+	json_add_bytes(row, "name", f->file.name, f->file.name_length);
+	json_add_string(row, "phase", before ? "before" : "after");
+	json_add_string(row, "change", *f->change ? f->change : NULL);
+	json_add_int(row, "size", f->file.size);
+	json_add_string(row, "mode", mode);
+	json_add_string(row, "sha256", *f->file.blob ? f->file.blob : NULL);
+	json_add_string(row, "media_type", *f->file.media_type ? f->file.media_type : NULL);
+	if (*f->reason)
+		json_add_string(row, "reason", f->reason);
+	if (!files->json) { /* columns of the table */
+		json_add_string(row, "change", before ? "before" : f->change);
+		json_add_string(row, "sha256", *f->file.blob ? f->file.blob : f->reason);
 	}
-	snprintf(name, sizeof(name), "%.*s", (int)MIN(f->file.name_length, sizeof(name) - 1), f->file.name);
-	snprintf(size, sizeof(size), "%lld", (long long)f->file.size);
-	cli_table_cell(files->table, change, f->phase == STORE_BEFORE ? CLI_DIM : CLI_GREEN);
-	cli_table_cell(files->table, mode, CLI_PLAIN);
-	cli_table_cell(files->table, size, CLI_PLAIN);
-	cli_table_cell(files->table, *f->file.blob ? f->file.blob : f->reason, CLI_DIM);
-	cli_table_cell(files->table, name, CLI_PLAIN);
+	json_object_array_add(files->list, row);
 	return 0;
 }
 
@@ -304,21 +274,21 @@ static int files_list(struct store *store, const char *id, struct files *files, 
 
 static int show_files(struct store *store, const char *id, bool titled, struct err *err)
 {
-	static const struct cli_column columns[] = {{"CHANGE", false, 7, 0},
-						    {"MODE", false, 4, 0},
-						    {"SIZE", true, 8, 0},
-						    {"SHA-256", false, 7, 64},
-						    {"NAME", false, 4, 0}};
-	auto_table struct cli_table *table = cli_table_new(columns, ARRAY_SIZE(columns));
-	struct files files = {.table = table};
+	static const struct cli_field fields[] = {
+		{"change", "CHANGE", CLI_AS_TEXT, CLI_GREEN, 0}, {"mode", "MODE", CLI_AS_TEXT, 0, 0},
+		{"size", "SIZE", CLI_AS_COUNT, 0, 0},            {"sha256", "SHA-256", CLI_AS_TEXT, CLI_DIM, 64},
+		{"name", "NAME", CLI_AS_TEXT, 0, 0},
+	};
+	auto_json struct json_object *list = json_object_new_array();
+	struct files files = {.list = list};
 	int result = files_list(store, id, &files, err);
 
 	if (result < 0)
 		return result;
-	if (titled && cli_table_rows(table))
+	if (titled && json_object_array_length(list))
 		heading("files");
-	if (!titled || cli_table_rows(table))
-		cli_table_print(table, stdout);
+	if (!titled || json_object_array_length(list))
+		cli_print_rows(list, fields, ARRAY_SIZE(fields), false);
 	return 0;
 }
 
@@ -345,7 +315,7 @@ static int show_json(struct store *store, const struct store_execution *e, struc
 	auto_json struct json_object *object = cli_execution_json(e);
 	auto_json struct json_object *list = json_object_new_array(), *generations = json_object_new_array();
 	struct json_object *runtime = NULL;
-	struct files files = {.list = list};
+	struct files files = {.list = list, .json = true};
 	int result = add_text(store, object, "code_text", &e->code, err);
 
 	if (result == 0)
@@ -373,14 +343,28 @@ static int show_json(struct store *store, const struct store_execution *e, struc
 
 static int show_all(struct store *store, const struct store_execution *e, struct err *err)
 {
-	int result;
-
+	static const char *const members[] = {"interpreter", "sha256", "libraries", "kernel", "architecture",
+					      "processor"};
+	auto_json struct json_object *runtime = NULL;
 	struct err erased = ERR_INIT;
+	int result;
 
 	show_facts(e);
 	if (store_execution_whole(e, &erased) < 0)
 		line("removed", erased.text);
-	result = show_runtime(store, e->id, err);
+	result = runtime_of(store, e->id, &runtime, err);
+	for (size_t i = 0; runtime && i < ARRAY_SIZE(members); i++) {
+		struct json_object *value = NULL;
+
+		if (!json_object_object_get_ex(runtime, members[i], &value))
+			continue;
+		printf("%-14s%-13s", i == 0 ? "ran on" : "", members[i]);
+		if (json_object_is_type(value, json_type_object))
+			printf("%d (--json lists them)", json_object_object_length(value));
+		else
+			cli_print_safe(stdout, json_object_get_string(value), strlen(json_object_get_string(value)));
+		putchar('\n');
+	}
 	if (result == 0)
 		result = store_baseline_list(store, e->id, baseline_each, NULL, err);
 	if (result == 0)
@@ -396,21 +380,6 @@ static int show_all(struct store *store, const struct store_execution *e, struct
 	return result < 0 ? result : show_files(store, e->id, true, err);
 }
 
-static int show_one(const struct show *show, struct store *store, const struct store_execution *e, struct err *err)
-{
-	if (show->code)
-		return show_raw(store, e, &e->code, err);
-	if (show->out)
-		return show_raw(store, e, &e->stdout_text, err);
-	if (show->error)
-		return show_raw(store, e, &e->stderr_text, err);
-	if (show->common.json)
-		return show_json(store, e, err);
-	if (show->files)
-		return show_files(store, e->id, false, err);
-	return show_all(store, e, err);
-}
-
 static int check(const struct show *show, struct err *err)
 {
 	const int parts = show->code + show->out + show->error + show->files;
@@ -419,10 +388,10 @@ static int check(const struct show *show, struct err *err)
 		return err_set(err, ERR_INVALID, "only one of --code, --stdout, --stderr and --files at a time");
 	if (!show->conversation == !show->common.n_args)
 		return err_set(err, ERR_INVALID, "give either the ID of a run or --conversation");
-	if (show->conversation ? parts > 0 : show->owner != NULL)
-		return err_set(err, ERR_INVALID, "--%s does not go with %s",
-			       show->conversation ? "code and the like" : "owner",
-			       show->conversation ? "--conversation" : "an ID");
+	if (show->conversation && parts > 0)
+		return err_set(err, ERR_INVALID, "--code and the like cannot be combined with --conversation");
+	if (!show->conversation && show->owner)
+		return err_set(err, ERR_INVALID, "--owner cannot be combined with an ID");
 	return 0;
 }
 
@@ -431,24 +400,29 @@ static int show_run(void *options, struct err *err)
 	const struct show *show = options;
 	auto_config struct config config = {0};
 	auto_store struct store *store = NULL;
-	struct store_execution execution = {0};
-	int result;
+	auto_execution struct store_execution e = {0};
+	int result = check(show, err);
 
-	result = check(show, err);
 	if (result == 0)
 		result = cli_open_store(&show->common, STORE_READ, &config, &store, err);
-	if (result == 0 && show->conversation)
-		return show_steps(store,
-				  &(struct show_steps){.owner = show->owner,
-						       .conversation = show->conversation,
-						       .json = show->common.json},
-				  err);
+	if (result == 0 && show->conversation) {
+		const struct show_steps steps = {show->owner, show->conversation, show->common.json};
+
+		return show_steps(store, &steps, err);
+	}
 	if (result == 0)
-		result = store_execution_find(store, show->common.args[0], &execution, err);
-	if (result == 0)
-		result = show_one(show, store, &execution, err);
-	store_execution_clear(&execution);
-	return result;
+		result = store_execution_find(store, show->common.args[0], &e, err);
+	if (result < 0)
+		return result;
+	if (show->code)
+		return show_raw(store, &e, &e.code, err);
+	if (show->out)
+		return show_raw(store, &e, &e.stdout_text, err);
+	if (show->error)
+		return show_raw(store, &e, &e.stderr_text, err);
+	if (show->common.json)
+		return show_json(store, &e, err);
+	return show->files ? show_files(store, e.id, false, err) : show_all(store, &e, err);
 }
 
 const struct cli_command cmd_show = {

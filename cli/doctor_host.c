@@ -130,9 +130,8 @@ static void check_space(struct doctor *doctor, const struct store_free *space)
 		   below    ? DOCTOR_MISSING
 		   : scarce ? DOCTOR_WEAKER
 			    : DOCTOR_OK,
-		   below
-			   ? "make room outside of data_dir, or sallyport forget: less than retention.free_mb stops all runs"
-			   : "make room outside of data_dir, or sallyport forget: the record needs it",
+		   below ? "make room outside of data_dir, or sallyport forget: below retention.free_mb nothing runs"
+			 : "make room outside of data_dir, or sallyport forget: the record needs it",
 		   "%s: %s%s free", doctor->config->data_dir, text, count);
 }
 

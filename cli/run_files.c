@@ -56,17 +56,6 @@ int run_input_open(const char *argument, struct jail_file *ret, struct err *err)
 	return 0;
 }
 
-static bool name_is_plain(const char *name)
-{
-	if (!utf8_valid(name, strlen(name)))
-		return false;
-	for (const char *p = name; *p; p++) {
-		if ((unsigned char)*p < 0x20 || *p == 0x7f)
-			return false;
-	}
-	return true;
-}
-
 /* Descriptor of the folder that `name` is in, made as needed; *ret_base is the last segment. */
 static int parent_open(int root, const char *name, const char **ret_base)
 {
@@ -93,25 +82,13 @@ static int parent_open(int root, const char *name, const char **ret_base)
 	return steal_fd(&directory);
 }
 
-static int bytes_copy(int from, int to)
-{
-	auto_free char *chunk = xmalloc(COPY_CHUNK);
-	ssize_t got;
-
-	while ((got = read(from, chunk, COPY_CHUNK)) != 0) {
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got < 0 || write_all(to, chunk, (size_t)got))
-			return -1;
-	}
-	return 0;
-}
-
 static int file_write(int root, const struct jail_change *change)
 {
 	const char *base = NULL;
 	auto_close int directory = parent_open(root, change->name, &base);
 	auto_close int fd = -1;
+	auto_free char *chunk = xmalloc(COPY_CHUNK);
+	ssize_t got;
 	struct timespec times[2] = {
 		{.tv_nsec = UTIME_OMIT},
 		{.tv_sec = change->mtime_us / 1000000, .tv_nsec = change->mtime_us % 1000000 * 1000},
@@ -126,14 +103,32 @@ static int file_write(int root, const struct jail_change *change)
 	if (unlinkat(directory, base, 0) && errno != ENOENT)
 		return -1;
 	fd = openat(directory, base, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, change->mode & 0777);
-	if (fd < 0 || bytes_copy(change->fd, fd))
+	if (fd < 0)
 		return -1;
+	while ((got = read(change->fd, chunk, COPY_CHUNK)) != 0) {
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0 || write_all(fd, chunk, (size_t)got))
+			return -1;
+	}
 	return futimens(fd, times);
+}
+
+int run_folder_open(const char *path, int *ret, struct err *err)
+{
+	if (mkdir(path, 0777) && errno != EEXIST)
+		return err_errno(err, "--output-dir %s", path);
+	*ret = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return *ret < 0 ? err_errno(err, "--output-dir %s", path) : 0;
 }
 
 int run_file_write(int root, const struct jail_change *change, struct err *err)
 {
-	if (!name_is_plain(change->name))
+	bool plain = utf8_valid(change->name, strlen(change->name));
+
+	for (const char *p = change->name; *p; p++)
+		plain = plain && (unsigned char)*p >= 0x20 && *p != 0x7f;
+	if (!plain)
 		return err_set(err, ERR_INVALID, "its name is not UTF-8 or holds control characters");
 	return file_write(root, change) ? err_errno(err, "writing it") : 0;
 }

@@ -45,43 +45,38 @@ int run_exit_code(const struct run_outcome *outcome)
 	}
 }
 
-/* isolate knows four of our verdicts; what it would have killed for memory it reports as a signal. */
-static const char *isolate_status(enum jail_verdict verdict)
-{
-	switch (verdict) {
-	case JAIL_OK:
-		return NULL;
-	case JAIL_RE:
-	case JAIL_CE:
-		return "RE";
-	case JAIL_TO:
-		return "TO";
-	case JAIL_SG:
-	case JAIL_ML:
-	case JAIL_OL:
-		return "SG";
-	default:
-		return "XX";
-	}
-}
-
 static void meta_seconds(struct buf *meta, const char *key, int64_t us)
 {
 	buf_printf(meta, "%s:%lld.%03lld\n", key, (long long)(us / 1000000), (long long)(us % 1000000 / 1000));
 }
 
-/* In isolate's words: graders look for "wall" in them. */
-static void meta_status(struct buf *meta, const char *status, const struct jail_result *result, int signal)
+/* In isolate's words: graders look for "wall" in them. It knows four of our verdicts; what it would have killed for
+ * memory it reports as a signal. */
+static void meta_status(struct buf *meta, const struct jail_result *result, int signal)
 {
-	buf_printf(meta, "status:%s\nmessage:", status);
-	if (streq(status, "RE") && result->exit_code >= 0)
-		buf_printf(meta, "Exited with error status %d\n", result->exit_code);
-	else if (streq(status, "SG"))
-		buf_printf(meta, "Caught fatal signal %d\n", signal);
-	else if (streq(status, "TO"))
-		buf_printf(meta, "Time limit exceeded%s\n", streq(result->limit, "wall") ? " (wall clock)" : "");
-	else
-		buf_printf(meta, "%s\n", result->message);
+	switch (result->verdict) {
+	case JAIL_OK:
+		return;
+	case JAIL_RE:
+	case JAIL_CE:
+		buf_puts(meta, "status:RE\nmessage:");
+		if (result->exit_code >= 0)
+			buf_printf(meta, "Exited with error status %d\n", result->exit_code);
+		else
+			buf_printf(meta, "%s\n", result->message);
+		return;
+	case JAIL_TO:
+		buf_printf(meta, "status:TO\nmessage:Time limit exceeded%s\n",
+			   streq(result->limit, "wall") ? " (wall clock)" : "");
+		return;
+	case JAIL_SG:
+	case JAIL_ML:
+	case JAIL_OL:
+		buf_printf(meta, "status:SG\nmessage:Caught fatal signal %d\n", signal);
+		return;
+	default:
+		buf_printf(meta, "status:XX\nmessage:%s\n", result->message);
+	}
 }
 
 static void meta_result(struct buf *meta, const struct run_outcome *outcome)
@@ -91,7 +86,6 @@ static void meta_result(struct buf *meta, const struct run_outcome *outcome)
 	const struct jail_usage *usage = result->verdict == JAIL_CE ? &result->compile : &result->run;
 	bool killed = result->verdict == JAIL_TO || result->verdict == JAIL_ML || result->verdict == JAIL_OL ||
 		      result->verdict == JAIL_CX;
-	const char *status = isolate_status(result->verdict);
 	int signal = result->signal ? result->signal : result->verdict == JAIL_ML || result->verdict == JAIL_OL ? 9 : 0;
 
 	meta_seconds(meta, "time", usage->cpu_user_us + usage->cpu_system_us);
@@ -110,8 +104,7 @@ static void meta_result(struct buf *meta, const struct run_outcome *outcome)
 		buf_printf(meta, "exitsig:%d\n", signal);
 	else if (result->exit_code >= 0)
 		buf_printf(meta, "exitcode:%d\n", result->exit_code);
-	if (status)
-		meta_status(meta, status, result, signal);
+	meta_status(meta, result, signal);
 	buf_printf(meta, "sallyport-verdict:%s\nsallyport-message:%s\n", jail_verdict_text(result->verdict),
 		   result->message);
 }
@@ -144,30 +137,6 @@ static void add_output(struct json_object *object, const char *key, int fd)
 		munmap(data, (size_t)status.st_size);
 }
 
-static struct json_object *files_json(const struct run_files *files)
-{
-	struct json_object *list = json_object_new_array();
-
-	for (size_t i = 0; i < files->count; i++) {
-		const struct run_file *file = &files->items[i];
-		struct json_object *object = json_object_new_object();
-		char mode[8];
-
-		snprintf(mode, sizeof(mode), "%04o", file->mode & 07777);
-		json_add_bytes(object, "name", file->name, strlen(file->name));
-		json_add_string(object, "change", jail_change_text(file->kind));
-		if (file->kind == JAIL_FILE_CREATED || file->kind == JAIL_FILE_CHANGED) {
-			json_add_int(object, "size", file->size);
-			json_add_string(object, "mode", mode);
-			json_add_bool(object, "written", file->written);
-		}
-		if (file->reason)
-			json_add_string(object, "reason", file->reason);
-		json_object_array_add(list, object);
-	}
-	return list;
-}
-
 struct json_object *run_json(const struct run_outcome *outcome)
 {
 	struct json_object *object;
@@ -181,7 +150,26 @@ struct json_object *run_json(const struct run_outcome *outcome)
 	object = bind_print_view(jail_result_table, &outcome->once.result, JAIL_REPORT);
 	add_output(object, "stdout", outcome->once.program.stdout_fd);
 	add_output(object, "stderr", outcome->once.program.stderr_fd);
-	json_add(object, "files", files_json(&outcome->files));
+	struct json_object *list = json_object_new_array();
+
+	json_add(object, "files", list);
+	for (size_t i = 0; i < outcome->files.count; i++) {
+		const struct run_file *file = &outcome->files.items[i];
+		struct json_object *entry = json_object_new_object();
+		char mode[8];
+
+		snprintf(mode, sizeof(mode), "%04o", file->mode & 07777);
+		json_add_bytes(entry, "name", file->name, strlen(file->name));
+		json_add_string(entry, "change", jail_change_text(file->kind));
+		if (file->kind == JAIL_FILE_CREATED || file->kind == JAIL_FILE_CHANGED) {
+			json_add_int(entry, "size", file->size);
+			json_add_string(entry, "mode", mode);
+			json_add_bool(entry, "written", file->written);
+		}
+		if (file->reason)
+			json_add_string(entry, "reason", file->reason);
+		json_object_array_add(list, entry);
+	}
 	return object;
 }
 

@@ -83,12 +83,6 @@ static void stream_copy(struct session *session, int n, int from, int to)
 	}
 }
 
-static void streams_copy(struct session *session)
-{
-	stream_copy(session, 0, session->once->program.stdout_fd, STDOUT_FILENO);
-	stream_copy(session, 1, session->once->program.stderr_fd, STDERR_FILENO);
-}
-
 static void on_file(void *arg, const struct jail_change *change)
 {
 	struct session *session = arg;
@@ -154,25 +148,11 @@ static int loop(struct session *session, struct jail_client *client, struct err 
 		/* also when nothing is to be read: what jail_cancel queued must go out */
 		int result = jail_client_dispatch(client, err);
 
-		streams_copy(session);
+		stream_copy(session, 0, session->once->program.stdout_fd, STDOUT_FILENO);
+		stream_copy(session, 1, session->once->program.stderr_fd, STDERR_FILENO);
 		if (result < 0) /* a result or a failure says more than the lost connection does */
 			return session->once->done || session->once->failure.code ? 0 : result;
 	}
-	return 0;
-}
-
-/* Reading end for the program (the caller's); the other end is session->feed. */
-static int feed_open(struct session *session, int *ret, struct err *err)
-{
-	int ends[2];
-
-	if (pipe2(ends, O_CLOEXEC))
-		return err_errno(err, "pipe");
-	session->feed = ends[1];
-	*ret = ends[0];
-	/* the guest is another user: this lets it open /dev/stdin, as shell scripts do */
-	if (fcntl(ends[1], F_SETFL, O_NONBLOCK) || fchmod(ends[0], 0444))
-		return err_errno(err, "the pipe of standard input");
 	return 0;
 }
 
@@ -196,8 +176,17 @@ int run_session(struct jail_client *client, const struct run_request *request, s
 		.file = on_file,
 		.arg = &session,
 	};
-	if (result == 0 && request->forward_stdin)
-		result = feed_open(&session, &input, err);
+	if (result == 0 && request->forward_stdin) {
+		int ends[2];
+
+		if (pipe2(ends, O_CLOEXEC))
+			return err_errno(err, "pipe");
+		input = ends[0];
+		session.feed = ends[1];
+		/* the guest is another user: this lets it open /dev/stdin, as shell scripts do */
+		if (fcntl(ends[1], F_SETFL, O_NONBLOCK) || fchmod(ends[0], 0444))
+			result = err_errno(err, "the pipe of standard input");
+	}
 	once->program.stdin_fd = input;
 	if (result == 0)
 		result = jail_once_begin(client, once, err);

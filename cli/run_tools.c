@@ -1,5 +1,5 @@
-/* run_tools.c - see run_tools.h. */
-#include "run_tools.h"
+/* run_tools.c - MCP servers for one run, see run.h. */
+#include "run.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -14,30 +14,15 @@ void run_tools_step(struct run_tools *tools, struct jail *jail)
 	job_tools_wait_step(&tools->wait, jail);
 }
 
-/* The names between the commas, into `list`, which they point to. */
-static int split(char *list, const char **names, size_t *ret, struct err *err)
-{
-	size_t count = 0;
-
-	for (char *name; (name = strsep(&list, ","));) {
-		if (!*name)
-			return err_set(err, ERR_INVALID, "--servers: a name is empty");
-		if (count == SERVERS_MAX)
-			return err_set(err, ERR_LIMIT, "--servers: more than %d", SERVERS_MAX);
-		names[count++] = name;
-	}
-	*ret = count;
-	return 0;
-}
-
-static int connect_all(struct run_tools *ret, const struct run_tools_spec *spec, const char **names, size_t count,
+static int connect_all(struct run_tools *ret, const struct run_tools_spec *spec, const struct bind_strings *names,
 		       struct err *err)
 {
 	int result = upstream_open(spec->config, &ret->upstream, err);
 
 	if (result == 0 && !ret->upstream)
-		return err_set(err, ERR_INVALID,
-			       "--servers: no file says what servers there are: name it with --upstream, or by upstream.file in the configuration");
+		return err_set(
+			err, ERR_INVALID,
+			"--servers: there is no list of servers: name its file with --upstream, or by upstream.file in the configuration");
 	if (result == 0)
 		result = bridge_start(ret->upstream, &ret->bridge, err);
 	if (result < 0)
@@ -47,12 +32,12 @@ static int connect_all(struct run_tools *ret, const struct run_tools_spec *spec,
 						.config = spec->config,
 						.owner = STORE_OWNER_LOCAL,
 						.grant = "*",
-						.servers = {.items = names, .count = count},
+						.servers = *names,
 						.runner = spec->runner,
 						.refusal = "nobody can be asked here"};
 
 	result = bridge_tools_new(&tools, &ret->job, err);
-	return result < 0 ? err_wrap(err, "--servers") : 0;
+	return result < 0 ? err_wrap(err, "--servers") : job_tools_wait_begin(&ret->wait, err);
 }
 
 int run_tools_begin(struct run_tools *ret, const struct run_tools_spec *spec, struct err *err)
@@ -60,17 +45,21 @@ int run_tools_begin(struct run_tools *ret, const struct run_tools_spec *spec, st
 	char id[ID_SIZE];
 	auto_free char *list = spec->servers ? xstrdup(spec->servers) : NULL;
 	const char *names[SERVERS_MAX];
-	size_t count = 0;
+	struct bind_strings servers = {.items = names};
+	char *rest = list;
 
 	*ret = (struct run_tools){.wait = {.event = -1}, .given = {.socket = -1}};
 	if (!list)
 		return 0;
-	int result = split(list, names, &count, err);
+	for (char *name; (name = strsep(&rest, ","));) {
+		if (!*name)
+			return err_set(err, ERR_INVALID, "--servers: a name is empty");
+		if (servers.count == SERVERS_MAX)
+			return err_set(err, ERR_LIMIT, "--servers: more than %d", SERVERS_MAX);
+		names[servers.count++] = name;
+	}
+	int result = connect_all(ret, spec, &servers, err);
 
-	if (result == 0)
-		result = connect_all(ret, spec, names, count, err);
-	if (result == 0)
-		result = job_tools_wait_begin(&ret->wait, err);
 	if (result < 0)
 		return result;
 	id_new(id);

@@ -20,7 +20,7 @@
  *     kept=a,b%0Ac          files that must come out of /data, percent-encoded, in their order; left= those that must
  *                           be named as not kept
  *     after=plant           what it leaves behind must not be seen by others: see below
- *     tools=1               it has the socket of a program with tools (selftest_tools.h)
+ *     tools=1               it has the socket of a program with tools (below)
  *     heavy=1               it takes long: not tried where times are stretched (patience), as in an emulated machine
  *     twice=differs         what it prints is another thing each time
  *
@@ -98,3 +98,12 @@ void selftest_list_clear(struct probe_list *list);
 int selftest_probe_run(const struct probe_place *place, const struct probe_entry *probe, struct probe_outcome *ret,
 	      struct err *err);
 void selftest_outcome_clear(struct probe_outcome *outcome);
+
+/* For probes with tools=1: a bridge with one run, whose server "own" has the tools `echo`, which answers with its
+ * arguments, and `never`, which does not answer. */
+#define SELFTEST_CALLS 100 /* the run's limit */
+struct selftest_tools;
+int selftest_tools_open(struct selftest_tools **ret, struct err *err);
+int selftest_tools_socket(const struct selftest_tools *tools); /* for jail_program.tools_fd */
+/* Ends the run and gives it back (NULL is fine): how many calls came to its server. */
+int64_t selftest_tools_close(struct selftest_tools *tools);

@@ -38,57 +38,50 @@ static const struct {
 static const struct probe_terms no_terms = {
 	.also = JAIL_VERDICTS, .live_ends = JAIL_VERDICTS, .weaker_ends = JAIL_VERDICTS, .limits.pids = PROBE_PIDS};
 
-static int put_text(char *ret, size_t size, const char *text)
-{
-	return (size_t)snprintf(ret, size, "%s", text) < size ? 0 : -1;
-}
-
-static int parse_end(const char *value, struct probe_terms *terms)
-{
-	char verdict[3] = "";
-
-	snprintf(verdict, sizeof(verdict), "%s", value);
-	if (jail_verdict_parse(verdict, &terms->ends) || (value[2] && value[2] != ':'))
-		return -1;
-	return put_text(terms->detail, sizeof(terms->detail), value[2] ? value + 3 : "");
-}
+#define FLAG(name, value, member) {name, value, offsetof(struct probe_terms, member)}
+static const struct {
+	const char *name, *value;
+	size_t offset; /* of a bool */
+} flags[] = {
+	FLAG("after", "plant", plant),     FLAG("twice", "differs", twice), FLAG("single", "weaker", weaker_single),
+	FLAG("else", "weaker", weaker),    FLAG("heavy", "1", heavy),       FLAG("tools", "1", tools),
+};
+#define TEXT(member) {#member, offsetof(struct probe_terms, member), sizeof(((struct probe_terms *)NULL)->member)}
+static const struct {
+	const char *name;
+	size_t offset, size;
+} texts[] = {TEXT(runner), TEXT(kept), TEXT(left)};
 
 static int parse_word(const char *name, const char *value, struct probe_terms *terms)
 {
+	char *base = (char *)terms, verdict[3] = "";
 	uint64_t number;
 
-	if (streq(name, "ends"))
-		return parse_end(value, terms);
+	for (size_t i = 0; i < ARRAY_SIZE(flags); i++)
+		if (streq(name, flags[i].name) && streq(value, flags[i].value))
+			return !(*(bool *)(base + flags[i].offset) = true);
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
+		if (streq(name, texts[i].name)) {
+			const int length = snprintf(base + texts[i].offset, texts[i].size, "%s", value);
+
+			return (size_t)length < texts[i].size ? 0 : -1;
+		}
+	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++)
+		if (streq(name, numbers[i].name) && parse_u64(value, 1, NUMBER_MAX, &number) == 0) {
+			*(int64_t *)(void *)(base + numbers[i].offset) = (int64_t)number * numbers[i].unit;
+			return 0;
+		}
 	if (streq(name, "also"))
 		return jail_verdict_parse(value, &terms->also);
 	if (streq(name, "live"))
 		return jail_verdict_parse(value, &terms->live_ends);
-	if (streq(name, "else")) {
-		terms->weaker = streq(value, "weaker");
-		return terms->weaker ? 0 : jail_verdict_parse(value, &terms->weaker_ends);
-	}
-	if (streq(name, "runner"))
-		return put_text(terms->runner, sizeof(terms->runner), value);
-	if (streq(name, "kept"))
-		return put_text(terms->kept, sizeof(terms->kept), value);
-	if (streq(name, "left"))
-		return put_text(terms->left, sizeof(terms->left), value);
-	if (streq(name, "after") && streq(value, "plant"))
-		return !(terms->plant = true);
-	if (streq(name, "twice") && streq(value, "differs"))
-		return !(terms->twice = true);
-	if (streq(name, "single") && streq(value, "weaker"))
-		return !(terms->weaker_single = true);
-	if (streq(name, "heavy") && streq(value, "1"))
-		return !(terms->heavy = true);
-	if (streq(name, "tools") && streq(value, "1"))
-		return !(terms->tools = true);
-	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++)
-		if (streq(name, numbers[i].name) && parse_u64(value, 1, NUMBER_MAX, &number) == 0) {
-			*(int64_t *)(void *)((char *)terms + numbers[i].offset) = (int64_t)number * numbers[i].unit;
-			return 0;
-		}
-	return -1;
+	if (streq(name, "else"))
+		return jail_verdict_parse(value, &terms->weaker_ends);
+	snprintf(verdict, sizeof(verdict), "%s", value);
+	if (!streq(name, "ends") || jail_verdict_parse(verdict, &terms->ends) || (value[2] && value[2] != ':'))
+		return -1;
+	value += value[2] ? 3 : 2;
+	return (size_t)snprintf(terms->detail, sizeof(terms->detail), "%s", value) < sizeof(terms->detail) ? 0 : -1;
 }
 
 /* The next field up to " | ", or the rest. */
@@ -102,8 +95,8 @@ static char *field(char **rest)
 	return start;
 }
 
-/* One line of a list; `line` is changed. ERR_INVALID names the word that is wrong. */
-static int parse_entry(char *line, struct probe_entry *ret, struct err *err)
+/* One line of a list, which is changed. ERR_INVALID names the word that is wrong. */
+static int add(struct probe_list *list, char *line, const char *script, struct err *err)
 {
 	struct probe_terms terms = no_terms;
 	char *rest = line, *name = field(&rest), *what = field(&rest), *words = field(&rest), *state;
@@ -121,20 +114,11 @@ static int parse_entry(char *line, struct probe_entry *ret, struct err *err)
 	}
 	if (terms.weaker_ends == JAIL_VERDICTS)
 		terms.weaker_ends = terms.ends;
-	*ret = (struct probe_entry){.name = xstrdup(name), .what = xstrdup(what), .terms = terms};
-	return 0;
-}
-
-static int add(struct probe_list *list, char *line, const char *script, struct err *err)
-{
-	struct probe_entry entry;
-	int result = parse_entry(line, &entry, err);
-
-	if (result < 0)
-		return result;
-	entry.script = script ? xstrdup(script) : NULL;
 	list->entries = xrealloc(list->entries, list->count + 1, sizeof(*list->entries));
-	list->entries[list->count++] = entry;
+	list->entries[list->count++] = (struct probe_entry){.name = xstrdup(name),
+							    .what = xstrdup(what),
+							    .script = script ? xstrdup(script) : NULL,
+							    .terms = terms};
 	return 0;
 }
 
@@ -159,18 +143,6 @@ static int add_verbs(const struct probe_place *place, struct probe_list *list, s
 	return result;
 }
 
-static int add_script(const char *path, struct probe_list *list, struct err *err)
-{
-	auto_free char *text = NULL;
-	size_t length;
-	int result = read_file_at(AT_FDCWD, path, 1 << 20, &text, &length, err);
-
-	if (result < 0)
-		return result;
-	text[strcspn(text, "\n")] = '\0';
-	return add(list, text + strspn(text, "#/* "), path, err);
-}
-
 static int add_scripts(const char *folder, struct probe_list *list, struct err *err)
 {
 	DIR *entries = opendir(folder);
@@ -179,10 +151,16 @@ static int add_scripts(const char *folder, struct probe_list *list, struct err *
 	if (!entries)
 		return 0;
 	for (struct dirent *entry; result == 0 && (entry = readdir(entries));) {
-		auto_free char *path = xasprintf("%s/%s", folder, entry->d_name);
+		auto_free char *path = xasprintf("%s/%s", folder, entry->d_name), *text = NULL;
+		size_t length;
 
-		if (entry->d_name[0] != '.')
-			result = add_script(path, list, err);
+		if (entry->d_name[0] == '.')
+			continue;
+		result = read_file_at(AT_FDCWD, path, 1 << 20, &text, &length, err);
+		if (result < 0)
+			break;
+		text[strcspn(text, "\n")] = '\0';
+		result = add(list, text + strspn(text, "#/* "), path, err);
 	}
 	closedir(entries);
 	return result;

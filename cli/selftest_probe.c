@@ -17,7 +17,6 @@
 #include "lib/base/buf.h"
 #include "lib/base/util.h"
 #include "selftest.h"
-#include "selftest_tools.h"
 
 #define OUTPUT_MAX   (64 * 1024 * 1024) /* what the jailer records at most is less */
 #define SAID_MAX     (64 * 1024)
@@ -93,44 +92,30 @@ static void attempt_clear(struct attempt *attempt)
 }
 #define auto_attempt __attribute__((cleanup(attempt_clear)))
 
-static int code_of(const struct probe_entry *probe, int *ret_fd, struct err *err)
-{
-	/* One of the probes looks at the environment: without what bash adds to it. */
-	static const char verb[] = "exec env -u PWD -u OLDPWD -u SHLVL /data/" PROGRAM_NAME " \"$@\"\n";
-
-	*ret_fd = probe->script ? open(probe->script, O_RDONLY | O_CLOEXEC)
-				: memfd_with("selftest", verb, sizeof(verb) - 1);
-	return *ret_fd < 0 ? err_errno(err, "%s", probe->script ? probe->script : "memfd_create") : 0;
-}
-
-static struct jail_limits limits_of(const struct probe_place *place, const struct probe_terms *terms)
-{
-	struct jail_limits limits = terms->limits;
-
-	limits.wall_us *= place->patience;
-	limits.compile_wall_us *= place->patience;
-	return limits;
-}
-
 static int attempt_start(const struct probe_place *place, const struct probe_entry *probe, const char *more,
 			 struct attempt *ret, struct err *err)
 {
 	const struct jail_file file = {.name = PROGRAM_NAME, .mode = 0755, .fd = place->program_fd};
 	const char *const args[] = {probe->name, more, NULL};
-	auto_close int code_fd = -1;
-	int result = code_of(probe, &code_fd, err);
+	/* One of the probes looks at the environment: without what bash adds to it. */
+	static const char verb[] = "exec env -u PWD -u OLDPWD -u SHLVL /data/" PROGRAM_NAME " \"$@\"\n";
+	auto_close int code_fd = probe->script ? open(probe->script, O_RDONLY | O_CLOEXEC)
+					       : memfd_with("selftest", verb, sizeof(verb) - 1);
+	struct jail_limits limits = probe->terms.limits;
 
-	if (result == 0 && probe->terms.tools)
-		result = selftest_tools_open(&ret->tools, err);
-	if (result < 0)
-		return result;
+	if (code_fd < 0)
+		return err_errno(err, "%s", probe->script ? probe->script : "memfd_create");
+	if (probe->terms.tools && selftest_tools_open(&ret->tools, err) < 0)
+		return -(int)err->code;
+	limits.wall_us *= place->patience;
+	limits.compile_wall_us *= place->patience;
 	buf_init(&ret->kept, NAMES_MAX);
 	buf_init(&ret->left, NAMES_MAX);
 	ret->once = (struct jail_once){
 		.spec = {.runner = probe->terms.runner[0] ? probe->terms.runner : "bash",
 			 .label = "selftest",
 			 .live = place->live,
-			 .limits = limits_of(place, &probe->terms)},
+			 .limits = limits},
 		.program = {.code_fd = code_fd,
 			    .args = args,
 			    .stdin_fd = -1,
@@ -158,22 +143,6 @@ static int text_of(const struct attempt *attempt, char **ret, struct err *err)
 	return result;
 }
 
-/* Until it has written something or is over. */
-static int wait_for_output(const struct probe_place *place, struct attempt *attempt, struct err *err)
-{
-	while (!attempt->wrote && !attempt->once.over) {
-		struct pollfd poller = {.fd = jail_client_fd(place->client),
-					.events = jail_client_poll_events(place->client)};
-
-		if (poll(&poller, 1, -1) < 0)
-			return err_errno(err, "poll");
-		int result = jail_client_dispatch(place->client, err);
-		if (result < 0)
-			return result;
-	}
-	return 0;
-}
-
 /* -------- judging ------------------------------------------------------------------------------------- */
 static bool detail_fits(const struct probe_terms *terms, const struct jail_result *result)
 {
@@ -199,17 +168,12 @@ static void complain(struct probe_outcome *outcome, const char *format, ...)
 	va_end(arguments);
 }
 
-static void judge_files(const struct probe_terms *terms, struct attempt *attempt, struct probe_outcome *ret)
+static void judge_names(struct probe_outcome *ret, const char *what, const char *wanted, const struct buf *names)
 {
-	const char *kept = attempt->kept.length ? attempt->kept.data : "",
-		   *left = attempt->left.length ? attempt->left.data : "";
+	const char *came = names->length ? names->data : "";
 
-	if (attempt->foul[0])
-		complain(ret, "%s", attempt->foul);
-	if (!streq(terms->kept, "*") && !streq(terms->kept, kept))
-		complain(ret, "kept \"%.80s\" instead of \"%.80s\"", kept, terms->kept);
-	if (!streq(terms->left, "*") && !streq(terms->left, left))
-		complain(ret, "left out \"%.80s\" instead of \"%.80s\"", left, terms->left);
+	if (!streq(wanted, "*") && !streq(wanted, came))
+		complain(ret, "%s \"%.80s\" instead of \"%.80s\"", what, came, wanted);
 }
 
 static enum jail_verdict expected(const struct probe_place *place, const struct probe_terms *terms,
@@ -235,11 +199,14 @@ static void judge(const struct probe_place *place, const struct probe_terms *ter
 		complain(ret, "%s instead of %s%s%s: %.160s", jail_verdict_text(result->verdict),
 			 jail_verdict_text(ends), terms->detail[0] ? ":" : "", terms->detail, result->message);
 	if (ends == JAIL_OK && !str_ends(said, HELD))
-		complain(ret, "it did not come to its end");
+		complain(ret, "it did not finish");
 	/* On a slow machine starting a program takes longer than that. */
 	if (terms->cpu_below_us && place->patience == 1 && cpu >= terms->cpu_below_us)
 		complain(ret, "it used %lld us of CPU time", (long long)cpu);
-	judge_files(terms, attempt, ret);
+	if (attempt->foul[0])
+		complain(ret, "%s", attempt->foul);
+	judge_names(ret, "kept", terms->kept, &attempt->kept);
+	judge_names(ret, "left out", terms->left, &attempt->left);
 }
 
 /* One run; *ret_said is what it printed. */
@@ -270,8 +237,12 @@ static int run_planted(const struct probe_place *place, const struct probe_entry
 	auto_free char *planted = NULL;
 	int result = attempt_start(place, probe, "plant", &plant, err);
 
-	if (result == 0)
-		result = wait_for_output(place, &plant, err);
+	while (result == 0 && !plant.wrote && !plant.once.over) {
+		struct pollfd poller = {.fd = jail_client_fd(place->client),
+					.events = jail_client_poll_events(place->client)};
+
+		result = poll(&poller, 1, -1) < 0 ? err_errno(err, "poll") : jail_client_dispatch(place->client, err);
+	}
 	if (result == 0)
 		result = run_once(place, probe, ret, ret_said, err);
 	if (result < 0)
@@ -292,25 +263,20 @@ static int run_planted(const struct probe_place *place, const struct probe_entry
 	return run_once(place, probe, ret, ret_said, err);
 }
 
-static bool installed(const struct probe_place *place, const char *runner)
-{
-	for (size_t i = 0; i < json_object_array_length(place->runners); i++) {
-		struct json_object *one = json_object_array_get_idx(place->runners, i);
-
-		if (streq(json_get_string(one, "name"), runner))
-			return json_object_get_boolean(json_get(one, "available", json_type_boolean));
-	}
-	return false;
-}
-
 /* Is there no use in trying it here? PROBE_HELD: there is. */
 static enum probe_result untried(const struct probe_place *place, const struct probe_terms *terms)
 {
 	if ((terms->weaker && !place->counted) || (terms->weaker_single && place->single))
 		return PROBE_WEAKER;
-	if ((terms->runner[0] && !installed(place, terms->runner)) || (terms->heavy && place->patience > 1))
-		return PROBE_ABSENT;
-	return PROBE_HELD;
+	bool installed = !terms->runner[0];
+
+	for (size_t i = 0; i < json_object_array_length(place->runners); i++) {
+		struct json_object *one = json_object_array_get_idx(place->runners, i);
+
+		if (streq(json_get_string(one, "name"), terms->runner))
+			installed = json_object_get_boolean(json_get(one, "available", json_type_boolean));
+	}
+	return !installed || (terms->heavy && place->patience > 1) ? PROBE_ABSENT : PROBE_HELD;
 }
 
 int selftest_probe_run(const struct probe_place *place, const struct probe_entry *probe, struct probe_outcome *ret,

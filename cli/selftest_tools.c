@@ -1,14 +1,12 @@
-/* selftest_tools.c - see selftest_tools.h. */
-#include "selftest_tools.h"
-
+/* selftest_tools.c - tools for probes with tools=1, see selftest.h. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
 
-#include "lib/base/json.h"
 #include "lib/base/util.h"
 #include "lib/bridge/bridge.h"
 #include "lib/upstream/upstream_list.h"
+#include "selftest.h"
 
 #define SECOND    INT64_C(1000000)
 #define IN_FLIGHT 8
@@ -30,7 +28,7 @@ static const char *const definitions[] = {
 	"{\"name\":\"never\",\"inputSchema\":{\"type\":\"object\"}}",
 };
 
-/* What stands at `from` becomes `to`: true, if there was such a call. */
+/* Replaces the call `from` by `to`: true, if there was such a call. */
 static bool swap(struct selftest_tools *tools, const struct bridge_call *from, struct bridge_call *to)
 {
 	bool found = false;
@@ -69,23 +67,6 @@ static void release(void *arg)
 	(void)arg;
 }
 
-static int make_list(struct selftest_tools *tools, struct err *err)
-{
-	tools->server = (struct upstream_server){.name = "own"};
-	upstream_name_alias(tools->server.name, tools->server.alias);
-	tools->list = (struct upstream_list){
-		.server = &tools->server, .references = 1, .tools = tools->tools, .count = ARRAY_SIZE(definitions)};
-	for (size_t i = 0; i < ARRAY_SIZE(definitions); i++) {
-		struct json_object *object = NULL;
-		int result = json_parse(definitions[i], strlen(definitions[i]), &object, err);
-
-		if (result < 0)
-			return result;
-		tools->tools[i] = (struct upstream_tool){.name = json_get_string(object, "name"), .object = object};
-	}
-	return 0;
-}
-
 int selftest_tools_open(struct selftest_tools **ret, struct err *err)
 {
 	static const struct bridge_provider provider = {.call = answer_call, .cancel = cancel_call, .release = release};
@@ -107,7 +88,18 @@ int selftest_tools_open(struct selftest_tools **ret, struct err *err)
 	};
 
 	pthread_mutex_init(&tools->lock, NULL);
-	int result = make_list(tools, err);
+	int result = 0;
+
+	tools->server = (struct upstream_server){.name = "own"};
+	upstream_name_alias(tools->server.name, tools->server.alias);
+	tools->list = (struct upstream_list){
+		.server = &tools->server, .references = 1, .tools = tools->tools, .count = ARRAY_SIZE(definitions)};
+	for (size_t i = 0; result == 0 && i < ARRAY_SIZE(definitions); i++) {
+		struct json_object *object = NULL;
+
+		result = json_parse(definitions[i], strlen(definitions[i]), &object, err);
+		tools->tools[i] = (struct upstream_tool){.name = json_get_string(object, "name"), .object = object};
+	}
 	if (result == 0)
 		result = bridge_start(NULL, &tools->bridge, err);
 	if (result == 0)

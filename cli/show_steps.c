@@ -1,151 +1,84 @@
 /*
- * show_steps.c - see show_steps.h.
+ * show_steps.c - a conversation step by step, see show.h.
  *
- * The record has each run's files before and after. What differs between the end of one run and the beginning of the
- * next was put, or removed, by a client. Where an erasure took a run's list of files that cannot be told.
+ * The record has each run's files before and after. A client put, or removed, what differs between the end of one run
+ * and the beginning of the next. After an erasure of a run's list of files this is not known. Files are a JSON object:
+ * name, and hash of the content.
  */
-#include "show_steps.h"
+#include "show.h"
 
-#include <stdlib.h>
 #include <string.h>
 
-#include "lib/base/utf8.h"
 #include "lib/base/util.h"
 #include "lib/job/job_diff.h"
 
 #define TEXT_SHOWN 4096 /* of code and of each stream */
 #define DIFF_SHOWN (256 * 1024)
 
-struct entry {
-	char *name;
-	size_t length;
-	char blob[SHA256_HEX_SIZE];
-};
-struct entries { /* in the order of names */
-	struct entry *items;
-	size_t count, room;
-};
-
 struct steps {
 	const struct show_steps *which;
 	struct store *store;
-	struct entries files; /* as the last run left them */
-	bool known;           /* are they? */
+	struct json_object *files; /* as the last run left them; NULL: not known */
 	char owner[STORE_OWNER_MAX + 1];
 	int64_t count;
 	struct err *err;
 	int result;
 };
 
-static int compare(const void *a, const void *b)
-{
-	const struct entry *x = a, *y = b;
-	const int order = memcmp(x->name, y->name, MIN(x->length, y->length));
-
-	return order != 0 ? order : (x->length > y->length) - (x->length < y->length);
-}
-
-static void entries_clear(struct entries *entries)
-{
-	for (size_t i = 0; i < entries->count; i++)
-		free(entries->items[i].name);
-	free(entries->items);
-	*entries = (struct entries){0};
-}
-#define auto_entries __attribute__((cleanup(entries_clear)))
-
-static struct entry *find(const struct entries *entries, const char *name, size_t length)
-{
-	const struct entry key = {.name = unconst(name), .length = length};
-
-	if (entries->count == 0)
-		return NULL;
-	return bsearch(&key, entries->items, entries->count, sizeof(*entries->items), compare);
-}
-
 static int add_file(void *arg, const struct store_execution_file *file)
 {
-	struct entries *entries = arg;
-	struct entry *entry;
+	auto_free char *name = xstrndup(file->file.name, file->file.name_length);
 
-	if (entries->count == entries->room) {
-		entries->room = 2 * entries->room + 16;
-		entries->items = xrealloc(entries->items, entries->room, sizeof(*entries->items));
-	}
-	entry = &entries->items[entries->count++];
-	*entry = (struct entry){.name = xstrndup(file->file.name, file->file.name_length),
-				.length = file->file.name_length};
-	memcpy(entry->blob, file->file.blob, sizeof(entry->blob));
+	json_add_string(arg, name, file->file.blob);
 	return 0;
 }
 
-struct after {
-	struct entries *files;
-	struct entries added;
-};
-
-/* What the run made of the files: those that are gone have no name any more, new ones come in the end. */
+/* What the run made of the files. */
 static int apply(void *arg, const struct store_execution_file *file)
 {
-	struct after *after = arg;
-	struct entry *entry = find(after->files, file->file.name, file->file.name_length);
+	auto_free char *name = xstrndup(file->file.name, file->file.name_length);
 
 	if (streq(file->change, "lost"))
 		return 0;
-	if (entry != NULL)
-		memcpy(entry->blob, file->file.blob, sizeof(entry->blob)); /* "": deleted */
-	else if (*file->file.blob)
-		add_file(&after->added, file);
+	if (*file->file.blob)
+		json_add_string(arg, name, file->file.blob);
+	else
+		json_object_object_del(arg, name);
 	return 0;
 }
 
-static void join(struct entries *files, struct entries *added)
+static int by_text(const void *a, const void *b)
 {
-	for (size_t i = 0; i < added->count; i++)
-		add_file(files, &(struct store_execution_file){.file = {.name = added->items[i].name,
-									.name_length = added->items[i].length}});
-	for (size_t i = 0; i < added->count; i++)
-		memcpy(files->items[files->count - added->count + i].blob, added->items[i].blob, SHA256_HEX_SIZE);
-	entries_clear(added);
-	if (files->count > 1)
-		qsort(files->items, files->count, sizeof(*files->items), compare);
+	return strcmp(json_object_get_string(*(struct json_object *const *)a),
+		      json_object_get_string(*(struct json_object *const *)b));
 }
 
-static int files_of(struct store *store, const char *id, enum store_phase phase,
-		    int (*each)(void *arg, const struct store_execution_file *file), void *arg, struct err *err)
+/* Names of `now` that `then` has not, or with another content; NULL: nothing is known of `then`. The caller's. */
+static struct json_object *differ(struct json_object *now, struct json_object *then, bool contents)
 {
-	return store_execution_files(store, id, phase, each, arg, err);
-}
+	struct json_object *list = json_object_new_array();
 
-/* -------- between two runs ---------------------------------------------------------------------------- */
+	if (!now || !then)
+		return list;
+	json_object_object_foreach(now, name, hash)
+	{
+		const char *old = json_get_string(then, name);
 
-static void say(struct json_object *list, const char *what, const struct entry *entry)
-{
-	if (list) {
-		auto_buf struct buf text = {0};
-
-		buf_init(&text, SIZE_MAX);
-		utf8_safe(&text, entry->name, entry->length);
-		json_object_array_add(list, json_object_new_string_len(text.data, (int)text.length));
-		return;
+		if (!old || (contents && !streq(old, json_object_get_string(hash))))
+			json_object_array_add(list, json_new_safe(name, strlen(name)));
 	}
-	printf("  %s ", what);
-	cli_print_safe(stdout, entry->name, entry->length);
-	putchar('\n');
+	json_object_array_sort(list, by_text);
+	return list;
 }
 
-/* Names of `now` that `then` has not, or with another content. */
-static void differ(const struct entries *now, const struct entries *then, bool contents, const char *what,
-		   struct json_object *list)
+static void print_names(struct json_object *list, const char *title)
 {
-	for (size_t i = 0; i < now->count; i++) {
-		const struct entry *entry = &now->items[i], *old;
+	for (size_t i = 0; i < json_object_array_length(list); i++) {
+		const char *name = json_object_get_string(json_object_array_get_idx(list, i));
 
-		if (!*entry->blob)
-			continue;
-		old = find(then, entry->name, entry->length);
-		if (old == NULL || !*old->blob || (contents && !streq(old->blob, entry->blob)))
-			say(list, what, entry);
+		printf("  %s ", title);
+		cli_print_safe(stdout, name, strlen(name));
+		putchar('\n');
 	}
 }
 
@@ -177,22 +110,6 @@ static int show_text(struct store *store, const struct store_text *text, const c
 	return 0;
 }
 
-static int print_step(struct steps *steps, const struct store_execution *e, const char *diff, struct err *err)
-{
-	struct err erased = ERR_INIT;
-	int result;
-
-	result = show_text(steps->store, &e->code, "code", err);
-	if (result == 0)
-		result = show_text(steps->store, &e->stdout_text, "standard output", err);
-	if (result == 0)
-		result = show_text(steps->store, &e->stderr_text, "standard error", err);
-	if (store_execution_whole(e, &erased) < 0)
-		printf("  %s\n", erased.text);
-	cli_print_diff(stdout, diff, "  ");
-	return result;
-}
-
 static void heading(const struct steps *steps, const struct store_execution *e)
 {
 	char time[CLI_TEXT_SIZE], wall[CLI_TEXT_SIZE];
@@ -208,42 +125,43 @@ static void heading(const struct steps *steps, const struct store_execution *e)
 
 static int one_step(struct steps *steps, const struct store_execution *e, struct err *err)
 {
-	auto_json struct json_object *object = steps->which->json ? cli_execution_json(e) : NULL;
-	struct json_object *put = object ? json_object_new_array() : NULL;
-	struct json_object *removed = object ? json_object_new_array() : NULL;
-	auto_entries struct entries before = {0};
+	auto_json struct json_object *object = cli_execution_json(e), *files = json_object_new_object();
 	auto_buf struct buf diff = {0};
+	struct err erased = ERR_INIT;
 	const bool whole = !*e->erased && e->state != STORE_RUNNING;
-	struct after after = {.files = &before};
-	int result = files_of(steps->store, e->id, STORE_BEFORE, add_file, &before, err);
+	int result = store_execution_files(steps->store, e->id, STORE_BEFORE, add_file, files, err);
 
 	buf_init(&diff, DIFF_SHOWN);
-	if (before.count > 1)
-		qsort(before.items, before.count, sizeof(*before.items), compare);
-	if (!object)
-		heading(steps, e);
-	if (steps->known && !streq(e->erased, "content")) {
-		differ(&before, &steps->files, true, "put by the client:", put);
-		differ(&steps->files, &before, false, "removed by the client:", removed);
-	}
+	struct json_object *then = streq(e->erased, "content") ? NULL : steps->files;
+	struct json_object *put = differ(files, then, true), *removed = differ(then, files, false);
+
+	json_add_int(object, "step", steps->count);
+	json_add(object, "put", put);
+	json_add(object, "removed", removed);
 	if (result == 0)
-		result = files_of(steps->store, e->id, STORE_AFTER, apply, &after, err);
-	join(&before, &after.added);
+		result = store_execution_files(steps->store, e->id, STORE_AFTER, apply, files, err);
 	if (result == 0 && whole)
 		result = job_diff(steps->store, e, &diff, err);
-	entries_clear(&steps->files);
-	steps->files = before;
-	before = (struct entries){0};
-	steps->known = whole;
-	if (object) {
-		json_add_int(object, "step", steps->count);
-		json_add(object, "put", put);
-		json_add(object, "removed", removed);
-		json_add_string(object, "diff", diff.data);
+	json_object_put(steps->files);
+	steps->files = whole ? steal(&files) : NULL;
+	json_add_string(object, "diff", diff.data);
+	if (steps->which->json) {
 		cli_print_json(stdout, object, false);
 		return result;
 	}
-	return result < 0 ? result : print_step(steps, e, diff.data, err);
+	heading(steps, e);
+	print_names(put, "put by the client:");
+	print_names(removed, "removed by the client:");
+	if (result == 0)
+		result = show_text(steps->store, &e->code, "code", err);
+	if (result == 0)
+		result = show_text(steps->store, &e->stdout_text, "standard output", err);
+	if (result == 0)
+		result = show_text(steps->store, &e->stderr_text, "standard error", err);
+	if (store_execution_whole(e, &erased) < 0)
+		printf("  %s\n", erased.text);
+	cli_print_diff(stdout, diff.data, "  ");
+	return result;
 }
 
 static int step(void *arg, const struct store_execution *e)
@@ -255,7 +173,7 @@ static int step(void *arg, const struct store_execution *e)
 	steps->count++;
 	if (!streq(steps->owner, e->owner))
 		steps->result = err_set(steps->err, ERR_CONFLICT,
-					"several owners have a conversation '%s': say whose by --owner",
+					"several owners have a conversation '%s': name one with --owner",
 					steps->which->conversation);
 	else
 		steps->result = one_step(steps, e, steps->err);
@@ -264,12 +182,12 @@ static int step(void *arg, const struct store_execution *e)
 
 int show_steps(struct store *store, const struct show_steps *which, struct err *err)
 {
-	struct steps steps = {.which = which, .store = store, .known = true, .err = err};
+	struct steps steps = {.which = which, .store = store, .files = json_object_new_object(), .err = err};
 	const struct store_filter filter = {
 		.owner = which->owner, .conversation = which->conversation, .running_too = true};
 	int result = store_execution_list(store, &filter, step, &steps, err);
 
-	entries_clear(&steps.files);
+	json_object_put(steps.files);
 	if (result == 0)
 		result = steps.result;
 	if (result == 0 && steps.count == 0)

@@ -65,33 +65,17 @@ static void tell_ids(struct check *check)
 	tell(check, start_name(START_IDS), mode == IDENTITY_SINGLE ? WEAKER : OK, texts[mode], "subids", NULL);
 }
 
-static bool swap_used(void)
-{
-	auto_free char *swaps = NULL;
-	size_t length = 0;
-	const char *second;
-
-	if (read_file_at(AT_FDCWD, "/proc/swaps", SWAPS_MAX, &swaps, &length, NULL) < 0)
-		return false;
-	second = strchr(swaps, '\n'); /* after the titles */
-	return second && second[1];
-}
-
-static void tell_cgroup(struct check *check)
-{
-	const char *kind = cgroup_kind(check->jailer->cgroup);
-	auto_free char *what = xasprintf("version %s: memory, pids and cpu", kind + 1);
-	bool none = streq(kind, "none");
-
-	tell(check, start_name(START_CGROUP), none ? WEAKER : OK,
-	     none ? "none: memory, processes and CPU time are limited for each process alone" : what, "cgroup", NULL);
-}
-
 static void tell_grouped(struct check *check)
 {
 	const struct cgroup *cgroup = check->jailer->cgroup;
 	const char *why = cgroup_cannot_freeze(cgroup);
-	bool limited = cgroup_limits_swap(cgroup), used = swap_used();
+	auto_free char *swaps = NULL;
+	size_t length = 0;
+
+	if (read_file_at(AT_FDCWD, "/proc/swaps", SWAPS_MAX, &swaps, &length, NULL) < 0)
+		swaps = NULL;
+	const char *first = swaps ? strchr(swaps, '\n') : NULL; /* after the titles */
+	bool limited = cgroup_limits_swap(cgroup), used = first && first[1];
 
 	tell(check, "swap", used && !limited ? WEAKER : OK,
 	     !used     ? "none in use"
@@ -101,27 +85,22 @@ static void tell_grouped(struct check *check)
 	tell(check, "live sandboxes", why ? WEAKER : OK, why ? why : "can be frozen between calls", "freezer", NULL);
 }
 
-/* A directory below which something is mounted cannot be a layer. */
-static void tell_overlays(struct check *check)
+/* What the kernel adds to the isolation, if it has it. */
+static void tell_layers(struct check *check)
 {
 	const struct root_mount *root = &check->jailer->root;
 	const char *missing = layers_missing(root);
-	auto_free char *why =
-		missing ? xasprintf("not of %s: %s", missing,
-				    root->n_bound ? "something is mounted below it" : "the kernel has no overlays, or "
-										      "refuses them")
-			: xstrdup("each jail has inodes of its own");
+	const int abi = landlock_abi();
+	/* A directory below which something is mounted cannot be a layer. */
+	const char *reason = root->n_bound ? "something is mounted below it"
+					   : "the kernel has no overlays, or refuses them";
+	auto_free char *overlays = missing ? xasprintf("not of %s: %s", missing, reason)
+					   : xstrdup("each jail has inodes of its own");
+	auto_free char *landlock = xasprintf("ABI %d", abi);
 
-	tell(check, "overlays", missing ? WEAKER : OK, why, root->n_bound ? "overlays" : "overlay", NULL);
-}
-
-static void tell_landlock(struct check *check)
-{
-	int abi = landlock_abi();
-	auto_free char *what = xasprintf("ABI %d", abi);
-
+	tell(check, "overlays", missing ? WEAKER : OK, overlays, root->n_bound ? "overlays" : "overlay", NULL);
 	if (abi >= LANDLOCK_ABI_LEAST)
-		tell(check, "landlock", OK, what, NULL, NULL);
+		tell(check, "landlock", OK, landlock, NULL, NULL);
 	else
 		tell(check, "landlock", WEAKER, abi > 0 ? "too old to be used" : "the kernel does not have it enabled",
 		     abi > 0 ? "landlock-new" : "landlock", NULL);
@@ -129,14 +108,19 @@ static void tell_landlock(struct check *check)
 
 static void tell_step(struct check *check, enum start_step step)
 {
-	if (step == START_IDS)
+	const char *kind = step >= START_CGROUP ? cgroup_kind(check->jailer->cgroup) : "";
+	auto_free char *what = NULL;
+
+	if (step == START_IDS) {
 		tell_ids(check);
-	else if (step == START_CGROUP)
-		tell_cgroup(check);
-	else
-		tell(check, start_name(step), OK, "works", NULL, NULL);
-	if (step == START_LOOP)
-		tell_overlays(check);
+	} else if (step == START_CGROUP && streq(kind, "none")) {
+		tell(check, start_name(step), WEAKER,
+		     "none: memory, processes and CPU time are limited for each process alone", "cgroup", NULL);
+	} else {
+		if (step == START_CGROUP)
+			what = xasprintf("version %s: memory, pids and cpu", kind + 1);
+		tell(check, start_name(step), OK, what ? what : "works", NULL, NULL);
+	}
 }
 
 static bool take(struct check *check, enum start_step step)
@@ -156,7 +140,7 @@ static bool take(struct check *check, enum start_step step)
 	if (step == START_CGROUP)
 		tell_grouped(check);
 	if (step == START_LOOP)
-		tell_landlock(check);
+		tell_layers(check);
 	return true;
 }
 

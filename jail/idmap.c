@@ -89,15 +89,6 @@ int idmap_listen(const char *path, int *ret_fd, struct err *err)
 	return 0;
 }
 
-static bool allowed(const struct idmap_spec *spec, uid_t uid)
-{
-	bool yes = uid == 0 || uid == spec->identity->started_uid;
-
-	for (size_t i = 0; i < spec->n_users; i++)
-		yes = yes || spec->users[i] == uid;
-	return yes;
-}
-
 int idmap_receive(int socket)
 {
 	char mark;
@@ -142,7 +133,10 @@ static int serve(const struct idmap_spec *spec, int socket)
 		socklen_t size = sizeof(peer);
 		if (client < 0 || getsockopt(client, SOL_SOCKET, SO_PEERCRED, &peer, &size))
 			continue;
-		if (allowed(spec, peer.uid)) {
+		bool allowed = peer.uid == 0 || peer.uid == spec->identity->started_uid;
+		for (size_t i = 0; i < spec->n_users; i++)
+			allowed = allowed || spec->users[i] == peer.uid;
+		if (allowed) {
 			if (!hand_over(socket, client))
 				return 0;
 			continue;

@@ -113,16 +113,6 @@ static void serve(struct jailer *jailer)
 	}
 }
 
-static int start(struct jailer *jailer, struct err *err)
-{
-	int result = 0;
-
-	for (enum start_step step = 0; result == 0 && step < START_STEPS; step++)
-		if (start_wanted(jailer, step))
-			result = start_take(jailer, step, err);
-	return result;
-}
-
 static void print_line(struct json_object *line)
 {
 	puts(json_object_to_json_string_ext(line, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE));
@@ -143,13 +133,15 @@ int main(int argc, char **argv)
 	jailer.options.command_line_size = (size_t)(argv[argc - 1] + strlen(argv[argc - 1]) - argv[0]);
 	log_open("jailer", jailer.options.check ? LOG_ERROR : jailer.options.n_clients == 0 ? LOG_INFO : LOG_WARN);
 	umask(022);
-	signal(SIGXFSZ,
-	       SIG_IGN); /* ulimit -f: EFBIG can be reported. Guests get the default back (init.c) */
+	signal(SIGXFSZ, SIG_IGN); /* ulimit -f: EFBIG can be reported. Guests get the default back (init.c) */
 	if (jailer.options.check)
 		return check_host(&jailer, print_line) ? 0 : 1;
 	if (jailer.options.n_clients == 0)
 		notify_open(&jailer.notify);
-	int result = start(&jailer, &err);
+	int result = 0;
+	for (enum start_step step = 0; result == 0 && step < START_STEPS; step++)
+		if (start_wanted(&jailer, step))
+			result = start_take(&jailer, step, &err);
 	if (result < 0) {
 		fprintf(stderr, "sallyport-jailer: %s\n", err.text);
 		start_clear(&jailer);

@@ -1,8 +1,8 @@
 /*
  * server.c - connections and their answers; see server.h. What the verbs do: server_verbs.c.
  *
- * Answers go through the client's queue. The files of a collection are opened and sent
- * batch by batch as the client reads them, so that thousands of files never mean thousands of open descriptors.
+ * Answers go through the client's queue. The files of a collection are opened and sent batch by batch as the client
+ * reads them, so that thousands of files never mean thousands of open descriptors.
  *
  * A client is freed only by server_tick, between events: a callback that finds the connection broken just marks it.
  */
@@ -14,37 +14,6 @@
 #include "lib/base/log.h"
 #include "lib/base/util.h"
 #include "server_internal.h"
-
-void server_send(struct server_client *client, struct json_object *head)
-{
-	wire_queue_add(&client->queue, head, NULL, NULL);
-}
-
-void server_jail_remove(struct server_jail *jail)
-{
-	struct server_jail **link = &jail->client->jails;
-
-	while (*link != jail)
-		link = &(*link)->next;
-	*link = jail->next;
-	if (jail->cell)
-		cell_destroy(jail->cell);
-	free(jail);
-}
-
-static struct json_object *print_change(const struct data_change *change, enum jail_change_kind kind,
-					const char *reason)
-{
-	struct json_object *object = json_object_new_object();
-
-	json_add_string(object, "kind", wire_change_kinds[kind]);
-	json_add_int(object, "mode", change->entry->mode & 0777);
-	json_add_int(object, "mtime_us", change->entry->mtime_us);
-	json_add_int(object, "size", change->entry->size);
-	if (reason)
-		json_add_string(object, "reason", reason);
-	return object;
-}
 
 /* The next batch of a collection, or its end. */
 static void send_batch(struct server_jail *jail)
@@ -72,7 +41,14 @@ static void send_batch(struct server_jail *jail)
 				n_fds++;
 			}
 		}
-		json_object_array_add(list, print_change(change, kind, reason));
+		struct json_object *object = json_object_new_object();
+		json_add_string(object, "kind", wire_change_kinds[kind]);
+		json_add_int(object, "mode", change->entry->mode & 0777);
+		json_add_int(object, "mtime_us", change->entry->mtime_us);
+		json_add_int(object, "size", change->entry->size);
+		if (reason)
+			json_add_string(object, "reason", reason);
+		json_object_array_add(list, object);
 		names[n++] = change->entry->name;
 	}
 	if (n) {
@@ -129,19 +105,6 @@ static void client_ready(struct loop_watch *watch, uint32_t events_seen)
 		client->gone = true;
 }
 
-/* The list begins with the newest. */
-static bool drop_silent(struct server *server)
-{
-	struct server_client *oldest = NULL;
-
-	for (struct server_client *client = server->clients; client; client = client->next)
-		if (!client->spoke && !client->gone)
-			oldest = client;
-	if (oldest)
-		oldest->gone = true;
-	return oldest != NULL;
-}
-
 void server_add(struct server *server, int fd)
 {
 	static const struct err full = {.code = ERR_BUSY,
@@ -158,8 +121,14 @@ void server_add(struct server *server, int fd)
 		free(client);
 		return;
 	}
-	bool room = server->n_clients < SERVER_CLIENTS_MAX || drop_silent(server);
-
+	/* Of those that never said anything the oldest goes; the list begins with the newest. */
+	struct server_client *silent = NULL;
+	for (struct server_client *other = server->clients; other; other = other->next)
+		if (!other->spoke && !other->gone)
+			silent = other;
+	bool room = server->n_clients < SERVER_CLIENTS_MAX || silent;
+	if (server->n_clients >= SERVER_CLIENTS_MAX && silent)
+		silent->gone = true;
 	client->next = server->clients;
 	server->clients = client;
 	server->n_clients++;

@@ -1,4 +1,4 @@
-/* server_internal.h - what server.c (connections, answers) and server_verbs.c (what clients ask for) share. */
+/* server_internal.h - what server.c (connections, answers) has of server_verbs.c (what clients ask for). */
 #pragma once
 
 #include "jail/client/wire.h"

@@ -22,6 +22,23 @@
 
 #define SERVICE_US (INT64_C(10) * 365 * 24 * 3600 * 1000000) /* no service lives so long */
 
+void server_send(struct server_client *client, struct json_object *head)
+{
+	wire_queue_add(&client->queue, head, NULL, NULL);
+}
+
+void server_jail_remove(struct server_jail *jail)
+{
+	struct server_jail **link = &jail->client->jails;
+
+	while (*link != jail)
+		link = &(*link)->next;
+	*link = jail->next;
+	if (jail->cell)
+		cell_destroy(jail->cell);
+	free(jail);
+}
+
 static void send_failed(struct server_client *client, int64_t number, const struct err *why)
 {
 	struct json_object *head = wire_head_jail("event", "failed", number);
@@ -202,11 +219,6 @@ static int do_remove(struct server_request *asked)
 	return cell_queue_remove(asked->jail->cell, asked->message, &asked->err);
 }
 
-static bool is_null_device(const struct stat *st)
-{
-	return S_ISCHR(st->st_mode) && st->st_rdev == makedev(1, 3);
-}
-
 static bool is_pipe(int fd)
 {
 	struct stat st;
@@ -214,7 +226,7 @@ static bool is_pipe(int fd)
 	return fd >= 0 && fstat(fd, &st) == 0 && S_ISFIFO(st.st_mode);
 }
 
-/* What may stand behind a program's descriptors. Input goes to the guest itself: neither a terminal nor a socket, and a
+/* What a program's descriptors may be. Input goes to the guest itself: neither a terminal nor a socket, and a
  * file only as a copy. Output to files is written by us, a pipe goes to the guest: we write to nothing that can block.
  */
 static int check_stream(int fd, bool input, struct err *err)
@@ -231,7 +243,8 @@ static int check_stream(int fd, bool input, struct err *err)
 		return err_set(err, ERR_INVALID,
 			       input ? "standard input must be open for reading"
 				     : "standard output and error must be open for writing");
-	if (S_ISREG(st.st_mode) || is_null_device(&st) || S_ISFIFO(st.st_mode))
+	if (S_ISREG(st.st_mode) || S_ISFIFO(st.st_mode) ||
+	    (S_ISCHR(st.st_mode) && st.st_rdev == makedev(1, 3))) /* /dev/null */
 		return 0;
 	if (input)
 		return err_set(err, ERR_INVALID, "standard input must be a file or a pipe, not a terminal or socket");
@@ -250,15 +263,6 @@ static int check_tools(int fd, struct err *err)
 	    getsockname(fd, (struct sockaddr *)&bound, &length) || length != sizeof(bound.sun_family) ||
 	    getpeername(fd, (struct sockaddr *)&bound, &length) == 0)
 		return err_set(err, ERR_INVALID, "the tools' socket must be a fresh unix stream socket");
-	return 0;
-}
-
-static int check_cwd(const struct cell *cell, const char *cwd, struct err *err)
-{
-	if (cwd && cwd[0] != '/')
-		return err_member(err, "cwd", "must be an absolute path");
-	if (cwd && cell_driven(cell))
-		return err_member(err, "cwd", "is not for a live sandbox that keeps its interpreter");
 	return 0;
 }
 
@@ -288,6 +292,18 @@ static int check_program(const struct cell *cell, const struct cell_program *pro
 	return 0;
 }
 
+/* Where it starts, and what it may change there. */
+static int check_place(const struct cell *cell, const struct cell_program *program, struct err *err)
+{
+	if (program->read_only && cell_lasts(cell))
+		return err_member(err, "read_only", "is not for a live sandbox");
+	if (program->cwd && program->cwd[0] != '/')
+		return err_member(err, "cwd", "must be an absolute path");
+	if (program->cwd && cell_driven(cell))
+		return err_member(err, "cwd", "is not for a live sandbox that keeps its interpreter");
+	return 0;
+}
+
 /* The descriptors of a message come in this order, without those that were not given. */
 static int do_run(struct server_request *asked)
 {
@@ -313,10 +329,8 @@ static int do_run(struct server_request *asked)
 	program.clock_us = request->clock_us;
 	program.tools_fd = request->tools ? wire_take_fd(message, next++) : -1;
 	int result = check_program(asked->jail->cell, &program, &asked->err);
-	if (result == 0 && program.read_only && cell_lasts(asked->jail->cell))
-		result = err_member(&asked->err, "read_only", "is not for a live sandbox");
 	if (result == 0)
-		result = check_cwd(asked->jail->cell, program.cwd, &asked->err);
+		result = check_place(asked->jail->cell, &program, &asked->err);
 	if (result == 0)
 		return cell_queue_run(asked->jail->cell, &program, &asked->err);
 	const int given[] = {program.code_fd, program.stdin_fd, program.stdout_fd, program.stderr_fd, program.tools_fd};
@@ -362,24 +376,17 @@ int server_send_document(struct server_client *client, struct json_object *docum
 			      &(struct wire_parts){.fds = &fd, .n_fds = 1}, err);
 }
 
-static struct json_object *print_census(const struct cells *cells)
-{
-	struct json_object *states = json_object_new_object();
-	struct jail_census census;
-
-	cells_census(cells, &census);
-	for (int state = 0; state < JAIL_STATES; state++)
-		json_add_int(states, jail_state_text((enum jail_state)state), census.count[state]);
-	return states;
-}
-
 static int do_info(struct server_request *asked)
 {
 	struct server *server = asked->client->server;
-	struct json_object *info = json_object_new_object();
+	struct json_object *info = json_object_new_object(), *states = json_object_new_object();
+	struct jail_census census;
 	struct utsname kernel;
 
 	uname(&kernel);
+	cells_census(server->cells, &census);
+	for (int state = 0; state < JAIL_STATES; state++)
+		json_add_int(states, jail_state_text((enum jail_state)state), census.count[state]);
 	json_add_string(info, "mode", identity_mode_text(server->identity->mode));
 	json_add_string(info, "cgroup", cgroup_kind(server->cells->cgroup));
 	json_add_bool(info, "weaker_limits", streq(cgroup_kind(server->cells->cgroup), "none"));
@@ -393,7 +400,7 @@ static int do_info(struct server_request *asked)
 	json_add_bool(info, "live", !cgroup_cannot_freeze(server->cells->cgroup));
 	json_add_int(info, "jails", server->config->jailer.jails);
 	json_add_int(info, "jails_open", (int64_t)server->cells->count);
-	json_add(info, "states", print_census(server->cells));
+	json_add(info, "states", states);
 	json_add(info, "limits", limits_print(&server->config->limits));
 	return server_send_document(asked->client, info, &asked->err);
 }

@@ -49,18 +49,6 @@ static void raise_soft(int resource)
 	}
 }
 
-/* Signals that wait are counted for the account that started us and for all jails together: half is theirs. The kernel
- * takes the limit of who makes a user namespace as that of all below it. */
-static void halve_signals(void)
-{
-	struct rlimit limit;
-
-	if (getrlimit(RLIMIT_SIGPENDING, &limit) == 0) {
-		limit.rlim_cur /= 2;
-		setrlimit(RLIMIT_SIGPENDING, &limit);
-	}
-}
-
 /* What guests' limits are cut out of. Only root can raise a hard limit; where it is lower for a user, doctor says what
  * that means. */
 static int raise_limits(struct jailer *jailer, struct err *err)
@@ -70,7 +58,12 @@ static int raise_limits(struct jailer *jailer, struct err *err)
 	(void)jailer;
 	raise_soft(RLIMIT_NOFILE);
 	raise_soft(RLIMIT_FSIZE);
-	halve_signals();
+	/* Signals that wait are counted for the account that started us and for all jails together: half is theirs. The
+	 * kernel takes the limit of who makes a user namespace as that of all below it. */
+	if (getrlimit(RLIMIT_SIGPENDING, &limit) == 0) {
+		limit.rlim_cur /= 2;
+		setrlimit(RLIMIT_SIGPENDING, &limit);
+	}
 	if (getrlimit(RLIMIT_CORE, &limit) == 0 && limit.rlim_max < INIT_CORE_BYTES) {
 		limit.rlim_max = INIT_CORE_BYTES;
 		setrlimit(RLIMIT_CORE, &limit);

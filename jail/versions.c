@@ -27,13 +27,6 @@ void versions_init(struct versions *versions, struct cells *cells, struct runner
 	*versions = (struct versions){.cells = cells, .runners = runners, .config = config, .output = -1, .all = all};
 }
 
-/* First number in the text, "v22.1.0" -> 22; -1 if there is none. */
-static int64_t first_number(const char *text)
-{
-	text += strcspn(text, "0123456789");
-	return *text ? strtoll(text, NULL, 10) : -1;
-}
-
 static void take_version(struct runner *runner, char *text)
 {
 	auto_buf struct buf safe;
@@ -42,7 +35,8 @@ static void take_version(struct runner *runner, char *text)
 	buf_init(&safe, sizeof(runner->fingerprint) - 1);
 	utf8_printable(&safe, text, MIN(strlen(text), sizeof(runner->fingerprint) / 4 - 1));
 	snprintf(runner->fingerprint, sizeof(runner->fingerprint), "%s", safe.data);
-	if (runner->version_least && first_number(runner->fingerprint) < runner->version_least) {
+	const char *number = safe.data + strcspn(safe.data, "0123456789"); /* "v22.1.0": 22 */
+	if (runner->version_least && (*number ? strtoll(number, NULL, 10) : -1) < runner->version_least) {
 		log_event(LOG_WARN, "runner too old", "runner", runner->name, "version", runner->fingerprint, NULL);
 		runner->interpreter = NULL;
 	}
@@ -93,13 +87,6 @@ static int *source_of(struct runner *runner, size_t command)
 					  : NULL;
 }
 
-/* Jails get what the command wrote instead of `file`. */
-static void take_compiled(struct versions *versions, int *file)
-{
-	close(*file);
-	*file = steal_fd(&versions->output);
-}
-
 /* The command is through, whatever came of it. */
 static void finish(struct versions *versions)
 {
@@ -128,10 +115,12 @@ static void on_done(void *arg, const struct jail_result *result)
 
 	runner->asked = runner->asked || versions->command == VERSIONS_VERSION;
 	if (result->verdict == JAIL_OK && source) {
-		take_compiled(versions, source);
+		/* Jails get what the command wrote instead of the file. */
+		close(*source);
+		*source = steal_fd(&versions->output);
 	} else if (result->verdict != JAIL_OK && versions->command >= VERSIONS_CACHE && result->verdict == JAIL_RE) {
-		log_event(LOG_DEBUG, "runner has nothing to cache", "runner", runner->name,
-			  NULL); /* the library is not installed */
+		/* the library is not installed */
+		log_event(LOG_DEBUG, "runner has nothing to cache", "runner", runner->name, NULL);
 	} else if (result->verdict != JAIL_OK) {
 		log_event(LOG_WARN, "runner does not tell its version", "runner", runner->name, "why", result->message,
 			  NULL);

@@ -12,7 +12,7 @@
 #include "access.h"
 
 #define BODY_SMALL        (64 * 1024)
-#define BODY_WAIT_SECONDS 10
+#define BODY_WAIT_SECONDS 60
 /* Budgets, in largest bodies (limits.body_mb). */
 #define BODY_TOKEN   1
 #define BODY_ADDRESS 2

@@ -32,7 +32,10 @@ void server_stop(struct server *server)
 {
 	pthread_mutex_lock(&server->lock);
 	server->stopping = true;
+	pthread_cond_broadcast(&server->stop);
 	pthread_mutex_unlock(&server->lock);
+	if (server->store)
+		store_hurry(server->store);
 }
 
 bool server_cancel(struct server *server, const char *execution)

@@ -40,7 +40,7 @@ struct fixtures {
 	int (*authenticate)(struct http_exchange *exchange); /* takes the place of auth_token */
 	struct server_tables tables;
 };
-/* Set before main by that link unit; NULL in the programs that are installed. */
+/* Set before main by that link unit, where the environment asks for them; NULL in the programs that are installed. */
 extern const struct fixtures *server_fixtures;
 
 struct server {
@@ -51,7 +51,7 @@ struct server {
 	struct limiter *limiter;
 	struct body_budget *bodies;
 	struct server_tables tables;
-	const struct fixtures *fixtures; /* NULL: not asked for by gateway.profile */
+	const struct fixtures *fixtures; /* server_fixtures */
 	struct interpreters *interpreters;
 	struct tools_cache *tools;
 	struct tool_parked *parked; /* runs that wait for their users' answers */
@@ -65,6 +65,9 @@ struct server {
 	struct upstream *upstream; /* servers whose tools programs may call; NULL: none, or not started */
 	struct bridge *bridge;     /* serves those programs; NULL: not started */
 	bool stopping;
+	pthread_cond_t stop;  /* `stopping` became true */
+	bool expires;         /* the thread below was started */
+	pthread_t expiry;     /* removes what is past its time */
 	atomic_bool closing; /* requests that come now are refused: 503 */
 };
 

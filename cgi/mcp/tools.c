@@ -174,6 +174,12 @@ void tool_add_text(struct json_object *content, const char *data, size_t length)
 	json_object_array_add(content, block);
 }
 
+void tool_answer(struct tool_result *ret, const char *text, struct json_object *structured)
+{
+	*ret = (struct tool_result){.content = json_object_new_array(), .structured = structured};
+	tool_add_text(ret->content, text, strlen(text));
+}
+
 static void refuse(const struct err *err, struct tool_call *call, struct json_object *arguments,
 		   struct tool_result *ret)
 {
@@ -234,6 +240,8 @@ int tool_run(const struct tool *tool, struct tool_call *call, struct json_object
 		refuse(&own, call, arguments, &result);
 	else if (call->answered)
 		return 0;
+	else if (!call->outcome[0])
+		snprintf(call->outcome, sizeof(call->outcome), "OK");
 	*ret = tool_result_object(&result, tool_results(call->token));
 	return 0;
 }

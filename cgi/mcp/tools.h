@@ -30,7 +30,7 @@ struct tool_call {
 	/* filled in: */
 	const struct tool *tool;        /* by tool_run */
 	const char *request_id, *trace; /* of the request; "": none */
-	char outcome[32];               /* for the log: a verdict, or an error's name */
+	char outcome[32];               /* for the log: "OK", another verdict, or an error's name */
 	bool answered;                  /* with a task: the answer is in mcp->result */
 	bool task_needed;               /* refused because it was not called as a task */
 };
@@ -100,6 +100,8 @@ int tool_run(const struct tool *tool, struct tool_call *call, struct json_object
 /* The CallToolResult, the caller's; takes the parts over. */
 struct json_object *tool_result_object(const struct tool_result *result, unsigned results);
 
+/* A result of one text; `structured` is taken over. */
+void tool_answer(struct tool_result *ret, const char *text, struct json_object *structured);
 /* {"type":"text","text":…}; the bytes are made safe. */
 void tool_add_text(struct json_object *content, const char *data, size_t length);
 /* The property `name` in a tool's inputSchema; NULL if there is none. */

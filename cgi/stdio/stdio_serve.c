@@ -335,27 +335,8 @@ static void take_lines(struct stdio *stdio, struct buf *line, const char *data, 
 	}
 }
 
-/* Waits for the next of `fds` until it is time to remove what is past its time. False: nothing came, or a signal did.
- */
-static bool wait_input(struct stdio *stdio, struct pollfd fds[2], const sigset_t *waiting, int64_t *expire_us)
-{
-	const int64_t left_us = MAX(*expire_us - clock_monotonic_us(), 0);
-	const struct timespec left = {.tv_sec = left_us / 1000000, .tv_nsec = left_us % 1000000 * 1000};
-	struct err err = ERR_INIT;
-	/* Signals get through only here, so none is missed. */
-	int ready = ppoll(fds, 2, &left, waiting);
-
-	if (ready != 0)
-		return ready > 0;
-	if (server_expire(&stdio->server, clock_now_us(), &err) < 0)
-		log_event(LOG_ERROR, "expiry failed", "error", err.text, NULL);
-	*expire_us = clock_monotonic_us() + SERVER_EXPIRE_SECONDS * 1000000LL;
-	return false;
-}
-
 static void serve(struct stdio *stdio, const sigset_t *waiting)
 {
-	int64_t expire_us = clock_monotonic_us() + SERVER_EXPIRE_SECONDS * 1000000LL;
 	auto_free char *data = xmalloc(READ_SIZE);
 	auto_buf struct buf line = {0};
 
@@ -363,7 +344,7 @@ static void serve(struct stdio *stdio, const sigset_t *waiting)
 	while (!stopping && !stdio->broken) {
 		struct pollfd fds[2] = {{.fd = STDIN_FILENO, .events = POLLIN}, {.fd = STDOUT_FILENO}};
 
-		if (!wait_input(stdio, fds, waiting, &expire_us))
+		if (ppoll(fds, 2, NULL, waiting) <= 0) /* signals get through only here, so none is missed */
 			continue;
 		if (fds[1].revents & (POLLERR | POLLHUP))
 			break;

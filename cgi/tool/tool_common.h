@@ -67,17 +67,12 @@ void tool_network_describe(const struct config *config, struct buf *out);
 void tool_hash(const struct tool_call *call, const void *bound, char ret[SHA256_HEX_SIZE]);
 /* The members of the argument tables of many tools: whose files it is about, and for tools that act. */
 #define TOOL_CONVERSATION_MEMBER(struct_, member_)                                                                     \
-	{                                                                                                              \
-		.name = "conversationId", .type = BIND_STRING, .offset = offsetof(struct_, member_),                   \
-		.flags = BIND_REQUIRED, .min = 1, .max = STORE_CONVERSATION_MAX, .description = "As in run_code."      \
-	}
+	BIND_MEMBER(struct_, member_, "conversationId", BIND_STRING, .flags = BIND_REQUIRED, .min = 1,                 \
+		    .max = STORE_CONVERSATION_MAX, .description = "As in run_code.")
 #define TOOL_KEY_MAX 128
 #define TOOL_KEY_MEMBER(struct_, member_)                                                                              \
-	{                                                                                                              \
-		.name = "idempotencyKey", .type = BIND_STRING, .offset = offsetof(struct_, member_), .min = 1,         \
-		.max = TOOL_KEY_MAX,                                                                                   \
-		.description = "Any unique text: a repeated call with the same one returns the first result."          \
-	}
+	BIND_MEMBER(struct_, member_, "idempotencyKey", BIND_STRING, .min = 1, .max = TOOL_KEY_MAX,                    \
+		    .description = "Any unique text: a repeated call with the same one returns the first result.")
 
 extern const struct tool tool_run_code, tool_reset_session, tool_upload_file, tool_list_runners, tool_read_output;
 extern const struct tool tool_list_files, tool_read_file, tool_write_file, tool_delete_files, tool_diff,

@@ -11,22 +11,15 @@ struct delete_arguments {
 };
 static const struct bind table[] = {
 	TOOL_CONVERSATION_MEMBER(struct delete_arguments, conversation),
-	{.name = "paths",
-	 .type = BIND_STRINGS,
-	 .offset = offsetof(struct delete_arguments, paths),
-	 .flags = BIND_REQUIRED,
-	 .min = 1,
-	 .max = JOB_REMOVE_MAX,
-	 .description = "Files, or folders with all that is in them."},
+	BIND_MEMBER(struct delete_arguments, paths, "paths", BIND_STRINGS, .flags = BIND_REQUIRED, .min = 1,
+		    .max = JOB_REMOVE_MAX, .description = "Files, or folders with all that is in them."),
 	TOOL_KEY_MEMBER(struct delete_arguments, key),
 	{0},
 };
 static const struct bind output_table[] = {
-	{.name = "removed", .type = BIND_INT, .offset = offsetof(struct job_edited, removed), .description = "Files"},
-	{.name = "repeated",
-	 .type = BIND_BOOL,
-	 .offset = offsetof(struct job_edited, again),
-	 .description = "It was done by an earlier call with this key"},
+	BIND_MEMBER(struct job_edited, removed, "removed", BIND_INT, .description = "Files"),
+	BIND_MEMBER(struct job_edited, again, "repeated", BIND_BOOL,
+		    .description = "It was done by an earlier call with this key"),
 	{0},
 };
 
@@ -67,9 +60,7 @@ static int delete_files(struct tool_call *call, const void *bound, struct tool_r
 					  : xasprintf("removed %lld file%s", (long long)done.removed,
 						      done.removed == 1 ? "" : "s");
 
-	*ret = (struct tool_result){.content = json_object_new_array(), .structured = bind_print(output_table, &done)};
-	tool_add_text(ret->content, text, strlen(text));
-	snprintf(call->outcome, sizeof(call->outcome), "OK");
+	tool_answer(ret, text, bind_print(output_table, &done));
 	return 0;
 }
 

@@ -20,7 +20,7 @@ struct shown {
 	const char *execution, *before;
 };
 static const struct bind output_table[] = {
-	{.name = "executionId", .type = BIND_STRING, .offset = offsetof(struct shown, execution)},
+	BIND_MEMBER(struct shown, execution, "executionId", BIND_STRING),
 	{.name = "before",
 	 .type = BIND_STRING,
 	 .sparse = JAIL_ANSWER,
@@ -80,10 +80,8 @@ static int diff(struct tool_call *call, const void *bound, struct tool_result *r
 		result = job_diff(call->server->store, &execution, &text, err);
 	if (result == 0)
 		result = find_before(call->server->store, &execution, before, err);
-	if (result == 0) {
+	if (result == 0)
 		answer(&execution, before, &text, ret);
-		snprintf(call->outcome, sizeof(call->outcome), "OK");
-	}
 	store_execution_clear(&execution);
 	return result;
 }

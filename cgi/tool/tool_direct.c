@@ -14,7 +14,7 @@
 #include "cgi/mcp/mcp.h"
 #include "lib/base/log.h"
 #include "lib/base/util.h"
-#include "lib/bridge/bridge_record.h"
+#include "lib/bridge/bridge.h"
 #include "lib/store/db/crypto.h"
 #include "lib/upstream/upstream_pin.h"
 #include "run_result.h"

@@ -32,39 +32,25 @@ struct execute_arguments {
 };
 
 #define TEXT(member_, type_, min_, max_, text_)                                                                        \
-	{                                                                                                              \
-		.name = #member_, .type = type_, .offset = offsetof(struct execute_arguments, member_), .min = min_,   \
-		.max = max_, .description = text_                                                                      \
-	}
+	BIND_MEMBER(struct execute_arguments, member_, #member_, type_, .min = min_, .max = max_, .description = text_)
 
 static const struct bind file_table[] = {
-	{.name = "filename",
-	 .type = BIND_STRING,
-	 .offset = offsetof(struct execute_file, filename),
-	 .flags = BIND_REQUIRED,
-	 .min = 1,
-	 .max = JAIL_NAME_MAX,
-	 .description = "Path relative to the program, for example utils.py or lib/math.js."},
-	{.name = "content",
-	 .type = BIND_TEXT,
-	 .offset = offsetof(struct execute_file, content),
-	 .flags = BIND_REQUIRED,
-	 .description = "The content as UTF-8 text."},
+	BIND_MEMBER(struct execute_file, filename, "filename", BIND_STRING, .flags = BIND_REQUIRED, .min = 1,
+		    .max = JAIL_NAME_MAX,
+		    .description = "Path relative to the program, for example utils.py or lib/math.js."),
+	BIND_MEMBER(struct execute_file, content, "content", BIND_TEXT, .flags = BIND_REQUIRED,
+		    .description = "The content as UTF-8 text."),
 	{0},
 };
 #define ISOLATOR_MEMBERS                                                                                               \
 	TEXT(entrypoint_code, BIND_TEXT, 1, 0, "Source text of a whole program, with language."),                      \
-		TEXT(entrypoint_filename, BIND_STRING, 1, JAIL_NAME_MAX,                                               \
-		     "File name for the program. Default: main and the extension."),                                   \
-		{.name = "additional_files",                                                                           \
-		 .type = BIND_OBJECTS,                                                                                 \
-		 .offset = offsetof(struct execute_arguments, additional_files),                                       \
-		 .max = JOB_FILES_MAX - 1,                                                                             \
-		 .table = file_table,                                                                                  \
-		 .size = sizeof(struct execute_file),                                                                  \
-		 .description = "Files that the program imports or reads."},                                           \
-		TEXT(snippet_name, BIND_STRING, 1, STORE_SNIPPET_NAME_MAX,                                             \
-		     "A program that is stored on the server, instead of entrypoint_code.")
+	TEXT(entrypoint_filename, BIND_STRING, 1, JAIL_NAME_MAX,                                                       \
+	     "File name for the program. Default: main and the extension."),                                           \
+	BIND_MEMBER(struct execute_arguments, additional_files, "additional_files", BIND_OBJECTS,                      \
+		    .max = JOB_FILES_MAX - 1, .table = file_table, .size = sizeof(struct execute_file),                \
+		    .description = "Files that the program imports or reads."),                                        \
+	TEXT(snippet_name, BIND_STRING, 1, STORE_SNIPPET_NAME_MAX,                                                     \
+	     "A program that is stored on the server, instead of entrypoint_code.")
 
 static const struct bind isolator_table[] = {
 	TEXT(language, BIND_STRING, 1, 0,
@@ -74,12 +60,8 @@ static const struct bind isolator_table[] = {
 	{0},
 };
 static const struct bind live_table[] = {
-	{.name = "code",
-	 .type = BIND_TEXT,
-	 .offset = offsetof(struct execute_arguments, code),
-	 .flags = BIND_REQUIRED,
-	 .min = 1,
-	 .description = "Code to execute in the sandbox. Print what you want to see."},
+	BIND_MEMBER(struct execute_arguments, code, "code", BIND_TEXT, .flags = BIND_REQUIRED, .min = 1,
+		    .description = "Code to execute in the sandbox. Print what you want to see."),
 	TEXT(language, BIND_STRING, 1, 0, "Programming language. Default: the sandbox's."),
 	TOOL_KEY_MEMBER(struct execute_arguments, key),
 	{0},

@@ -10,16 +10,11 @@
 #include "tool_common.h"
 
 #define TOOL_PATH_MEMBER(name_, struct_, member_, flags_, description_)                                                \
-	{                                                                                                              \
-		.name = name_, .type = BIND_STRING, .offset = offsetof(struct_, member_), .flags = flags_, .min = 1,   \
-		.description = description_                                                                            \
-	}
+	BIND_MEMBER(struct_, member_, name_, BIND_STRING, .flags = flags_, .min = 1, .description = description_)
 
 #define TOOL_EXECUTION_MEMBER(struct_, member_)                                                                        \
-	{                                                                                                              \
-		.name = "executionId", .type = BIND_STRING, .offset = offsetof(struct_, member_), .min = 1,            \
-		.max = ID_SIZE - 1, .description = "Default: the last call."                                           \
-	}
+	BIND_MEMBER(struct_, member_, "executionId", BIND_STRING, .min = 1, .max = ID_SIZE - 1,                        \
+		    .description = "Default: the last call.")
 
 /* The path without what stands for /data; points into it. */
 const char *tool_files_path(const char *path);

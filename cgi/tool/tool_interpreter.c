@@ -58,13 +58,10 @@ struct initialize_arguments {
 	const char *image;
 };
 static const struct bind initialize_table[] = {
-	{.name = "image",
-	 .type = BIND_STRING,
-	 .offset = offsetof(struct initialize_arguments, image),
-	 .min = 1,
-	 .max = IMAGE_MAX,
-	 .description = "Language of the sandbox (python, node, …), or an image named after one (python:3.12). "
-			 "Default: alpine:latest, which has Python."},
+	BIND_MEMBER(struct initialize_arguments, image, "image", BIND_STRING, .min = 1, .max = IMAGE_MAX,
+		    .description = "Language of the sandbox (python, node, …), "
+				   "or an image named after one (python:3.12). "
+				   "Default: alpine:latest, which has Python."),
 	{0},
 };
 
@@ -101,8 +98,7 @@ static int language_of(struct json_object *runners, const char *image, char ret[
 
 static void answer(struct tool_result *ret, const struct interpreter *interpreter, const char *text)
 {
-	*ret = (struct tool_result){.content = json_object_new_array(), .structured = json_object_new_object()};
-	tool_add_text(ret->content, text, strlen(text));
+	tool_answer(ret, text, json_object_new_object());
 	json_add_string(ret->structured, "message", text);
 	json_add_string(ret->structured, "language", interpreter->language);
 	json_add_string(ret->structured, "conversationId", interpreter->conversation);

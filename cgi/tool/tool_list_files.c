@@ -130,10 +130,8 @@ static int list(struct tool_call *call, const void *bound, struct tool_result *r
 	result = store_conversation_files(call->server->store, conversation.row, &page, add_file, &listing, err);
 	if (result == 0 && *folder && listing.count == 0 && !*after)
 		result = err_member(err, "path", "is no folder with files in it; leave it out to list all");
-	if (result == 0) {
+	if (result == 0)
 		answer(&listing, ret);
-		snprintf(call->outcome, sizeof(call->outcome), "OK");
-	}
 	json_object_put(listing.files);
 	buf_clear(&listing.text);
 	free(listing.last);

@@ -16,11 +16,8 @@ struct list_arguments {
 	const char *language;
 };
 static const struct bind table[] = {
-	{.name = "language",
-	 .type = BIND_STRING,
-	 .offset = offsetof(struct list_arguments, language),
-	 .min = 1,
-	 .description = "Only this one. Default: all."},
+	BIND_MEMBER(struct list_arguments, language, "language", BIND_STRING, .min = 1,
+		    .description = "Only this one. Default: all."),
 	{0},
 };
 
@@ -189,12 +186,7 @@ static int list(struct tool_call *call, const void *bound, struct tool_result *r
 		   (long long)limits->wall_seconds, (long long)limits->wall_seconds_max, (long long)limits->memory_mb,
 		   (long long)limits->memory_mb_max, (long long)limits->data_mb, (long long)limits->pids);
 	const struct listing listing = {languages, *limits};
-	*ret = (struct tool_result){
-		.content = json_object_new_array(),
-		.structured = bind_print(output_table, &listing),
-	};
-	tool_add_text(ret->content, text.data, text.length);
-	snprintf(call->outcome, sizeof(call->outcome), "OK");
+	tool_answer(ret, text.data, bind_print(output_table, &listing));
 	return 0;
 }
 

@@ -24,16 +24,13 @@ struct read_arguments {
 	int64_t start, end;
 };
 static const struct read_arguments defaults = {.start = 1, .end = LINE_LAST};
-#define LINE(name_, field, text)                                                                                       \
-	{                                                                                                              \
-		.name = name_, .type = BIND_INT, .offset = offsetof(struct read_arguments, field), .min = 1,           \
-		.max = LINE_LAST, .description = text                                                                  \
-	}
 static const struct bind table[] = {
 	TOOL_CONVERSATION_MEMBER(struct read_arguments, conversation),
 	TOOL_PATH_MEMBER("path", struct read_arguments, path, BIND_REQUIRED, "Path below /data."),
-	LINE("start_line", start, "Default: 1."),
-	LINE("end_line", end, "Default: the last."),
+	BIND_MEMBER(struct read_arguments, start, "start_line", BIND_INT, .min = 1, .max = LINE_LAST,
+		    .description = "Default: 1."),
+	BIND_MEMBER(struct read_arguments, end, "end_line", BIND_INT, .min = 1, .max = LINE_LAST,
+		    .description = "Default: the last."),
 	{0},
 };
 
@@ -43,21 +40,11 @@ struct details {
 	bool whole;
 };
 static const struct bind output_table[] = {
-	{.name = "file",
-	 .type = BIND_OBJECT,
-	 .flags = BIND_JSON,
-	 .offset = offsetof(struct details, file),
-	 .table = tool_files_table},
-	{.name = "start_line",
-	 .type = BIND_INT,
-	 .offset = offsetof(struct details, start),
-	 .sparse = JAIL_ANSWER,
-	 .description = "Of what is shown"},
-	{.name = "end_line", .type = BIND_INT, .offset = offsetof(struct details, end), .sparse = JAIL_ANSWER},
-	{.name = "whole",
-	 .type = BIND_BOOL,
-	 .offset = offsetof(struct details, whole),
-	 .description = "Nothing of it is left out"},
+	BIND_MEMBER(struct details, file, "file", BIND_OBJECT, .flags = BIND_JSON, .table = tool_files_table),
+	BIND_MEMBER(struct details, start, "start_line", BIND_INT, .sparse = JAIL_ANSWER,
+		    .description = "Of what is shown"),
+	BIND_MEMBER(struct details, end, "end_line", BIND_INT, .sparse = JAIL_ANSWER),
+	BIND_MEMBER(struct details, whole, "whole", BIND_BOOL, .description = "Nothing of it is left out"),
 	{0},
 };
 
@@ -218,11 +205,7 @@ static int read_file(struct tool_call *call, const void *bound, struct tool_resu
 	result = store_file_find(call->server->store, conversation.row, path, strlen(path), &file, err);
 	if (result == -ERR_NOT_FOUND)
 		return err_member(err, "path", "there is no such file: list_files names those that there are");
-	if (result == 0)
-		result = show(call, arguments, &conversation, &file, ret, err);
-	if (result == 0)
-		snprintf(call->outcome, sizeof(call->outcome), "OK");
-	return result;
+	return result < 0 ? result : show(call, arguments, &conversation, &file, ret, err);
 }
 
 const struct tool tool_read_file = {

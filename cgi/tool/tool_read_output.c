@@ -15,30 +15,20 @@ struct part {
 
 static const char *const streams[] = {"stdout", "stderr", NULL};
 static const struct bind table[] = {
-	{.name = "executionId",
-	 .type = BIND_STRING,
-	 .offset = offsetof(struct read_arguments, execution),
-	 .flags = BIND_REQUIRED,
-	 .min = 1,
-	 .max = ID_SIZE - 1,
-	 .description = "As the answer to run_code names it."},
-	{.name = "stream",
-	 .type = BIND_STRING,
-	 .offset = offsetof(struct read_arguments, stream),
-	 .choices = streams,
-	 .description = "Default: stdout."},
-	{.name = "offset",
-	 .type = BIND_INT,
-	 .offset = offsetof(struct read_arguments, offset),
-	 .max = INT64_MAX,
-	 .description = "Byte to begin at. Default: 0."},
+	BIND_MEMBER(struct read_arguments, execution, "executionId", BIND_STRING, .flags = BIND_REQUIRED, .min = 1,
+		    .max = ID_SIZE - 1, .description = "As the answer to run_code names it."),
+	BIND_MEMBER(struct read_arguments, stream, "stream", BIND_STRING, .choices = streams,
+		    .description = "Default: stdout."),
+	BIND_MEMBER(struct read_arguments, offset, "offset", BIND_INT, .max = INT64_MAX,
+		    .description = "Byte to begin at. Default: 0."),
 	{0},
 };
-#define NUMBER(field)                                                                                                  \
-	{                                                                                                              \
-		.name = #field, .type = BIND_INT, .offset = offsetof(struct part, field)                               \
-	}
-static const struct bind output_table[] = {NUMBER(offset), NUMBER(length), NUMBER(size), {0}};
+static const struct bind output_table[] = {
+	BIND_MEMBER(struct part, offset, "offset", BIND_INT),
+	BIND_MEMBER(struct part, length, "length", BIND_INT),
+	BIND_MEMBER(struct part, size, "size", BIND_INT),
+	{0},
+};
 
 static int read_part(struct tool_call *call, const void *bound, struct tool_result *ret, struct err *err)
 {
@@ -73,7 +63,6 @@ static int read_part(struct tool_call *call, const void *bound, struct tool_resu
 
 	tool_add_text(ret->content, note, strlen(note));
 	ret->structured = bind_print(output_table, &part);
-	snprintf(call->outcome, sizeof(call->outcome), "OK");
 	return 0;
 }
 

@@ -8,11 +8,8 @@ struct reset_arguments {
 
 static const struct bind table[] = {
 	TOOL_CONVERSATION_MEMBER(struct reset_arguments, conversation),
-	{.name = "language",
-	 .type = BIND_STRING,
-	 .offset = offsetof(struct reset_arguments, language),
-	 .min = 1,
-	 .description = "Only this one's. Default: all."},
+	BIND_MEMBER(struct reset_arguments, language, "language", BIND_STRING, .min = 1,
+		    .description = "Only this one's. Default: all."),
 	{0},
 };
 
@@ -37,8 +34,7 @@ static int reset(struct tool_call *call, const void *bound, struct tool_result *
 				  ended)
 		      : xstrdup("There was no session to end.");
 
-	*ret = (struct tool_result){.content = json_object_new_array(), .structured = json_object_new_object()};
-	tool_add_text(ret->content, text, strlen(text));
+	tool_answer(ret, text, json_object_new_object());
 	json_add_int(ret->structured, "ended", (int64_t)ended);
 	return 0;
 }

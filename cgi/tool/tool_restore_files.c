@@ -12,11 +12,8 @@ static const char *const states[] = {"before", "after", NULL};
 static const struct bind table[] = {
 	TOOL_CONVERSATION_MEMBER(struct restore_arguments, conversation),
 	TOOL_EXECUTION_MEMBER(struct restore_arguments, execution),
-	{.name = "state",
-	 .type = BIND_STRING,
-	 .offset = offsetof(struct restore_arguments, state),
-	 .choices = states,
-	 .description = "Default: before."},
+	BIND_MEMBER(struct restore_arguments, state, "state", BIND_STRING, .choices = states,
+		    .description = "Default: before."),
 	TOOL_KEY_MEMBER(struct restore_arguments, key),
 	{0},
 };
@@ -27,7 +24,7 @@ struct restored {
 };
 #define ROW(field, kind) .name = #field, .type = kind, .offset = offsetof(struct restored, field)
 static const struct bind output_table[] = {
-	{.name = "executionId", .type = BIND_STRING, .offset = offsetof(struct restored, execution)},
+	BIND_MEMBER(struct restored, execution, "executionId", BIND_STRING),
 	{ROW(state, BIND_STRING)},
 	{ROW(put, BIND_INT), .description = "Files"},
 	{ROW(removed, BIND_INT), .description = "Files"},
@@ -68,10 +65,7 @@ static int restore(struct tool_call *call, const void *bound, struct tool_result
 			   : xasprintf("the files are as %s call %s: %lld put back, %lld removed", word, id,
 				       (long long)done.put, (long long)done.removed);
 
-	*ret = (struct tool_result){.content = json_object_new_array(),
-				    .structured = bind_print(output_table, &restored)};
-	tool_add_text(ret->content, text, strlen(text));
-	snprintf(call->outcome, sizeof(call->outcome), "OK");
+	tool_answer(ret, text, bind_print(output_table, &restored));
 	return 0;
 }
 

@@ -24,24 +24,13 @@ struct run_python_arguments {
 	const char *key;
 };
 static const struct bind table[] = {
-	{.name = "code",
-	 .type = BIND_TEXT,
-	 .offset = offsetof(struct run_python_arguments, code),
-	 .flags = BIND_REQUIRED,
-	 .min = 1,
-	 .description = "Python code to execute. Tools of MCP servers: result = await mcp_SERVER.TOOL(name=value); "
-			"print(result)."},
-	{.name = "servers",
-	 .type = BIND_STRINGS,
-	 .offset = offsetof(struct run_python_arguments, servers),
-	 .max = RUN_SERVERS_MAX,
-	 .description = "MCP servers whose tools the code calls."},
-	{.name = "timeout",
-	 .type = BIND_INT,
-	 .offset = offsetof(struct run_python_arguments, timeout),
-	 .min = 1,
-	 .max = TIMEOUT_MAX,
-	 .description = "Execution timeout in seconds. Default: 30."},
+	BIND_MEMBER(struct run_python_arguments, code, "code", BIND_TEXT, .flags = BIND_REQUIRED, .min = 1,
+		    .description = "Python code to execute. Tools of MCP servers: "
+				   "result = await mcp_SERVER.TOOL(name=value); print(result)."),
+	BIND_MEMBER(struct run_python_arguments, servers, "servers", BIND_STRINGS, .max = RUN_SERVERS_MAX,
+		    .description = "MCP servers whose tools the code calls."),
+	BIND_MEMBER(struct run_python_arguments, timeout, "timeout", BIND_INT, .min = 1, .max = TIMEOUT_MAX,
+		    .description = "Execution timeout in seconds. Default: 30."),
 	TOOL_KEY_MEMBER(struct run_python_arguments, key),
 	{0},
 };

@@ -31,40 +31,20 @@ struct describe_arguments {
 };
 
 static const struct bind search_table[] = {
-	{.name = "query",
-	 .type = BIND_STRING,
-	 .offset = offsetof(struct search_arguments, query),
-	 .flags = BIND_REQUIRED,
-	 .min = 1,
-	 .max = 500,
-	 .description = "What the tool should do, in a few words."},
-	{.name = "servers",
-	 .type = BIND_STRINGS,
-	 .offset = offsetof(struct search_arguments, servers),
-	 .max = 16,
-	 .description = "Only tools of these servers. Default: all."},
-	{.name = "detail",
-	 .type = BIND_CHOICE,
-	 .offset = offsetof(struct search_arguments, detail),
-	 .choices = details,
-	 .description = "names: one line each; summary: with types; full: with the whole description and those of "
-			"arguments. Default: names."},
-	{.name = "limit",
-	 .type = BIND_INT,
-	 .offset = offsetof(struct search_arguments, limit),
-	 .min = 1,
-	 .max = UPSTREAM_SEARCH_MAX,
-	 .description = "At most so many. Default: 10."},
+	BIND_MEMBER(struct search_arguments, query, "query", BIND_STRING, .flags = BIND_REQUIRED, .min = 1, .max = 500,
+		    .description = "What the tool should do, in a few words."),
+	BIND_MEMBER(struct search_arguments, servers, "servers", BIND_STRINGS, .max = 16,
+		    .description = "Only tools of these servers. Default: all."),
+	BIND_MEMBER(struct search_arguments, detail, "detail", BIND_CHOICE, .choices = details,
+		    .description = "names: one line each; summary: with types; "
+				   "full: with the whole description and those of arguments. Default: names."),
+	BIND_MEMBER(struct search_arguments, limit, "limit", BIND_INT, .min = 1, .max = UPSTREAM_SEARCH_MAX,
+		    .description = "At most so many. Default: 10."),
 	{0},
 };
 static const struct bind describe_table[] = {
-	{.name = "tools",
-	 .type = BIND_STRINGS,
-	 .offset = offsetof(struct describe_arguments, tools),
-	 .flags = BIND_REQUIRED,
-	 .min = 1,
-	 .max = 20,
-	 .description = "Exact names, as search_tools gives them: \"server.tool\"."},
+	BIND_MEMBER(struct describe_arguments, tools, "tools", BIND_STRINGS, .flags = BIND_REQUIRED, .min = 1,
+		    .max = 20, .description = "Exact names, as search_tools gives them: \"server.tool\"."),
 	{0},
 };
 static const char output_schema[] = "{\"type\":\"object\",\"properties\":{\"tools\":{\"type\":\"array\",\"items\":{"
@@ -191,8 +171,7 @@ static void answer(struct lists *lists, struct json_object *tools, size_t matche
 {
 	for (size_t i = 0; i < json_object_array_length(lists->unavailable); i++)
 		buf_printf(text, "%s\n", json_object_get_string(json_object_array_get_idx(lists->unavailable, i)));
-	*ret = (struct tool_result){.content = json_object_new_array(), .structured = json_object_new_object()};
-	tool_add_text(ret->content, text->data, text->length);
+	tool_answer(ret, text->data, json_object_new_object());
 	json_add(ret->structured, "tools", tools);
 	json_add_int(ret->structured, "matched", (int64_t)matched);
 	json_add(ret->structured, "unavailable", steal(&lists->unavailable));
@@ -223,7 +202,6 @@ static int search(struct tool_call *call, const void *bound, struct tool_result 
 	buf_printf(&text, "%zu of %zu tools%s\n", json_object_array_length(tools), total,
 		   matched > count ? "; more match: say it more exactly, or raise limit" : "");
 	answer(&lists, tools, matched > count ? matched : json_object_array_length(tools), &text, ret);
-	snprintf(call->outcome, sizeof(call->outcome), "OK");
 	return 0;
 }
 
@@ -296,7 +274,6 @@ static int describe(struct tool_call *call, const void *bound, struct tool_resul
 	if (result < 0)
 		return result;
 	answer(&lists, steal(&tools), arguments->tools.count, &text, ret);
-	snprintf(call->outcome, sizeof(call->outcome), "OK");
 	return 0;
 }
 

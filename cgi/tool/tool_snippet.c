@@ -11,7 +11,7 @@
 #include "jail/client/client_runners.h"
 #include "lib/base/utf8.h"
 #include "lib/base/util.h"
-#include "lib/bridge/bridge_check.h"
+#include "lib/bridge/bridge.h"
 #include "lib/job/job.h"
 #include "run_answer.h"
 #include "run_result.h"
@@ -40,10 +40,8 @@ struct save_arguments {
 	struct bind_strings servers;
 };
 #define SAVE(member_, json_, type_, flags_, max_, text_)                                                               \
-	{                                                                                                              \
-		.name = json_, .type = type_, .offset = offsetof(struct save_arguments, member_), .flags = flags_,     \
-		.min = 1, .max = max_, .description = text_                                                            \
-	}
+	BIND_MEMBER(struct save_arguments, member_, json_, type_, .flags = flags_, .min = 1, .max = max_,              \
+		    .description = text_)
 static const struct bind save_table[] = {
 	SAVE(name, "name", BIND_STRING, BIND_REQUIRED, STORE_SNIPPET_NAME_MAX,
 	     "Letters, digits, _ and -. A name that exists gets a new version."),
@@ -54,11 +52,8 @@ static const struct bind save_table[] = {
 	     "The whole program. It reads its input, one JSON object, from standard input."),
 	SAVE(schema, "inputSchema", BIND_STRING, 0, STORE_SNIPPET_SCHEMA_MAX,
 	     "JSON Schema of the input object, as JSON text. Default: any object."),
-	{.name = "servers",
-	 .type = BIND_STRINGS,
-	 .offset = offsetof(struct save_arguments, servers),
-	 .max = RUN_SERVERS_MAX,
-	 .description = "MCP servers whose tools it calls."},
+	BIND_MEMBER(struct save_arguments, servers, "servers", BIND_STRINGS, .max = RUN_SERVERS_MAX,
+		    .description = "MCP servers whose tools it calls."),
 	{0},
 };
 
@@ -136,8 +131,7 @@ static int save(struct tool_call *call, const void *bound, struct tool_result *r
 	auto_free char *text = xasprintf("Saved %s, version %lld. run_snippet runs it.", snippet.name,
 					 (long long)version);
 
-	*ret = (struct tool_result){.content = json_object_new_array(), .structured = json_object_new_object()};
-	tool_add_text(ret->content, text, strlen(text));
+	tool_answer(ret, text, json_object_new_object());
 	json_add_string(ret->structured, "name", snippet.name);
 	json_add_int(ret->structured, "version", version);
 	return 0;
@@ -164,26 +158,13 @@ struct run_arguments {
 	int64_t version;
 };
 static const struct bind run_table[] = {
-	{.name = "name",
-	 .type = BIND_STRING,
-	 .offset = offsetof(struct run_arguments, name),
-	 .flags = BIND_REQUIRED,
-	 .min = 1,
-	 .max = STORE_SNIPPET_NAME_MAX,
-	 .description = "Name of a snippet: list_snippets lists them."},
+	BIND_MEMBER(struct run_arguments, name, "name", BIND_STRING, .flags = BIND_REQUIRED, .min = 1,
+		    .max = STORE_SNIPPET_NAME_MAX, .description = "Name of a snippet: list_snippets lists them."),
 	TOOL_CONVERSATION_MEMBER(struct run_arguments, conversation),
-	{.name = "input",
-	 .type = BIND_STRING,
-	 .offset = offsetof(struct run_arguments, input),
-	 .min = 1,
-	 .max = INPUT_MAX,
-	 .description = "Its input as JSON text, an object that fits its inputSchema. Default: {}."},
-	{.name = "version",
-	 .type = BIND_INT,
-	 .offset = offsetof(struct run_arguments, version),
-	 .min = 1,
-	 .max = INT32_MAX,
-	 .description = "Default: the newest."},
+	BIND_MEMBER(struct run_arguments, input, "input", BIND_STRING, .min = 1, .max = INPUT_MAX,
+		    .description = "Its input as JSON text, an object that fits its inputSchema. Default: {}."),
+	BIND_MEMBER(struct run_arguments, version, "version", BIND_INT, .min = 1, .max = INT32_MAX,
+		    .description = "Default: the newest."),
 	TOOL_KEY_MEMBER(struct run_arguments, key),
 	{0},
 };
@@ -271,12 +252,8 @@ struct list_arguments {
 	const char *name;
 };
 static const struct bind list_table[] = {
-	{.name = "name",
-	 .type = BIND_STRING,
-	 .offset = offsetof(struct list_arguments, name),
-	 .min = 1,
-	 .max = STORE_SNIPPET_NAME_MAX,
-	 .description = "This one alone, with its inputSchema and code."},
+	BIND_MEMBER(struct list_arguments, name, "name", BIND_STRING, .min = 1, .max = STORE_SNIPPET_NAME_MAX,
+		    .description = "This one alone, with its inputSchema and code."),
 	{0},
 };
 
@@ -348,8 +325,7 @@ static int list(struct tool_call *call, const void *bound, struct tool_result *r
 			buf_printf(&listing.text, "%zu more are not shown: name one\n", listing.hidden);
 		if (listing.text.length == 0)
 			buf_puts(&listing.text, "There are no snippets. save_snippet keeps one.\n");
-		*ret = (struct tool_result){.content = json_object_new_array(), .structured = json_object_new_object()};
-		tool_add_text(ret->content, listing.text.data, listing.text.length);
+		tool_answer(ret, listing.text.data, json_object_new_object());
 		json_add(ret->structured, "snippets", json_object_get(listing.array));
 	}
 	buf_clear(&listing.text);

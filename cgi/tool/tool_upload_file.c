@@ -17,17 +17,10 @@ struct upload_arguments {
 
 static const struct bind table[] = {
 	TOOL_CONVERSATION_MEMBER(struct upload_arguments, conversation),
-	{.name = "filename",
-	 .type = BIND_STRING,
-	 .offset = offsetof(struct upload_arguments, filename),
-	 .flags = BIND_REQUIRED,
-	 .min = 1,
-	 .description = "Path below /data."},
-	{.name = "content",
-	 .type = BIND_TEXT,
-	 .offset = offsetof(struct upload_arguments, content),
-	 .flags = BIND_REQUIRED,
-	 .description = "Bytes in base64."},
+	BIND_MEMBER(struct upload_arguments, filename, "filename", BIND_STRING, .flags = BIND_REQUIRED, .min = 1,
+		    .description = "Path below /data."),
+	BIND_MEMBER(struct upload_arguments, content, "content", BIND_TEXT, .flags = BIND_REQUIRED,
+		    .description = "Bytes in base64."),
 	TOOL_KEY_MEMBER(struct upload_arguments, key),
 	{0},
 };
@@ -80,13 +73,10 @@ static int upload(struct tool_call *call, const void *bound, struct tool_result 
 		result = job_upload(engine, &who, &file, &stored, hash, err);
 	if (result < 0)
 		return result;
-	*ret = (struct tool_result){
-		.content = json_object_new_array(),
-		.structured = result_object(call->server, arguments->conversation, &file, hash),
-	};
-	json_print(&text, ret->structured);
-	tool_add_text(ret->content, text.data, text.length);
-	snprintf(call->outcome, sizeof(call->outcome), "OK");
+	struct json_object *object = result_object(call->server, arguments->conversation, &file, hash);
+
+	json_print(&text, object);
+	tool_answer(ret, text.data, object);
 	return 0;
 }
 

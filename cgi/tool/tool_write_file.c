@@ -13,14 +13,9 @@ struct write_arguments {
 static const struct bind table[] = {
 	TOOL_CONVERSATION_MEMBER(struct write_arguments, conversation),
 	TOOL_PATH_MEMBER("path", struct write_arguments, path, BIND_REQUIRED, "Path below /data."),
-	{.name = "content",
-	 .type = BIND_TEXT,
-	 .offset = offsetof(struct write_arguments, content),
-	 .description = "Text."},
-	{.name = "content_base64",
-	 .type = BIND_TEXT,
-	 .offset = offsetof(struct write_arguments, content_base64),
-	 .description = "Bytes in base64, instead of content."},
+	BIND_MEMBER(struct write_arguments, content, "content", BIND_TEXT, .description = "Text."),
+	BIND_MEMBER(struct write_arguments, content_base64, "content_base64", BIND_TEXT,
+		    .description = "Bytes in base64, instead of content."),
 	TOOL_KEY_MEMBER(struct write_arguments, key),
 	{0},
 };
@@ -28,11 +23,7 @@ struct written {
 	struct json_object *file;
 };
 static const struct bind output_table[] = {
-	{.name = "file",
-	 .type = BIND_OBJECT,
-	 .flags = BIND_JSON,
-	 .offset = offsetof(struct written, file),
-	 .table = tool_files_table},
+	BIND_MEMBER(struct written, file, "file", BIND_OBJECT, .flags = BIND_JSON, .table = tool_files_table),
 	{0},
 };
 
@@ -91,11 +82,8 @@ static int write_file(struct tool_call *call, const void *bound, struct tool_res
 	buf_init(&text, RUN_NOTES_MAX);
 	buf_puts(&text, "wrote ");
 	tool_files_describe(call, &conversation, &stored, true, &text);
-	*ret = (struct tool_result){.content = json_object_new_array(),
-				    .structured = bind_print(output_table, &written)};
-	tool_add_text(ret->content, text.data, text.length);
+	tool_answer(ret, text.data, bind_print(output_table, &written));
 	bind_clear(output_table, &written);
-	snprintf(call->outcome, sizeof(call->outcome), "OK");
 	return 0;
 }
 

@@ -69,7 +69,7 @@ static int open_lock_dir(uid_t uid, int *ret, struct err *err)
 	return 0;
 }
 
-/* 0: *ret_fd holds it. -1: somebody else does. */
+/* 0: *ret_fd holds it. -1: another process does. */
 static int lock_instance(int directory, int instance, int *ret_fd)
 {
 	char name[32];
@@ -82,22 +82,17 @@ static int lock_instance(int directory, int instance, int *ret_fd)
 	return 0;
 }
 
-/* The file has the pid as long as its jailer lives; one that was killed leaves it there. */
-static void sign_lock(struct identity *identity)
-{
-	struct stat st;
-
-	identity->found_dead = fstat(identity->lock_fd, &st) == 0 && st.st_size > 0;
-	if (ftruncate(identity->lock_fd, 0) == 0)
-		dprintf(identity->lock_fd, "%d\n", getpid());
-}
-
 static int claim_instance(struct identity *identity, int instances, struct err *err)
 {
 	for (int i = 0; i < instances; i++)
 		if (lock_instance(identity->lock_dir, i, &identity->lock_fd) == 0) {
+			struct stat st;
+
 			identity->instance = i;
-			sign_lock(identity);
+			/* The file has the pid as long as its jailer lives; one that was killed leaves it there. */
+			identity->found_dead = fstat(identity->lock_fd, &st) == 0 && st.st_size > 0;
+			if (ftruncate(identity->lock_fd, 0) == 0)
+				dprintf(identity->lock_fd, "%d\n", getpid());
 			return 0;
 		}
 	return err_set(err, ERR_LIMIT,

@@ -3,10 +3,22 @@
 
 #include <linux/openat2.h>
 #include <linux/sched.h>
-#include <stddef.h>
+#include <sys/syscall.h>
 #include <sys/types.h>
+#include <unistd.h>
 
 /* Raw: the child goes on with a copy of the caller's memory; only for single-threaded programs. */
-pid_t sys_clone3(struct clone_args *args);
-int sys_pivot_root(const char *new_root, const char *put_old);
-int sys_openat2(int directory, const char *path, struct open_how *how);
+static inline pid_t sys_clone3(struct clone_args *args)
+{
+	return (pid_t)syscall(SYS_clone3, args, sizeof(*args));
+}
+
+static inline int sys_pivot_root(const char *new_root, const char *put_old)
+{
+	return (int)syscall(SYS_pivot_root, new_root, put_old);
+}
+
+static inline int sys_openat2(int directory, const char *path, struct open_how *how)
+{
+	return (int)syscall(SYS_openat2, directory, path, how, sizeof(*how));
+}

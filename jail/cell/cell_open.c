@@ -71,20 +71,19 @@ static int write_map(pid_t pid, const char *file, uid_t outer, struct err *err)
 	return fd < 0 || write(fd, text, strlen(text)) < 0 ? err_errno(err, "writing %s of the jail", file) : 0;
 }
 
-/* What the kernel has run out of, and who has it in hand. */
+/* What the kernel has run out of, and which setting raises it. */
 static int cannot_clone(struct err *err)
 {
 	if (errno == EAGAIN)
 		return err_set(err, ERR_BUSY,
 			       "no more processes can be made: the jailer has reached its limit (systemd's TasksMax, "
-			       "pids.max of its "
-			       "cgroup, ulimit -u, kernel.pid_max). Raise it, or lower jailer.jails");
+			       "pids.max of its cgroup, ulimit -u, kernel.pid_max). Raise it, or lower jailer.jails");
 	if (errno == ENOSPC || errno == EUSERS)
 		return err_set(
 			err, ERR_BUSY,
 			"no more namespaces can be made: raise user.max_user_namespaces and, where they are lower, "
-			"user.max_pid_namespaces, max_mnt_, max_net_, max_ipc_ and max_uts_namespaces, or lower "
-			"jailer.jails");
+			"user.max_pid_namespaces, max_mnt_, max_net_, max_ipc_ and max_uts_namespaces, "
+			"or lower jailer.jails");
 	return err_errno(err, "making the jail's namespaces");
 }
 
@@ -125,11 +124,6 @@ static int renew_layers(const struct cell *cell, struct err *err)
 	return layers_of(cell) >= 0 ? layers_renew(&cell->cells->layers, cell->root, cell->slot, err) : 0;
 }
 
-static const struct bind_strings *binds_of(const struct cell_request *request)
-{
-	return request ? request->binds : NULL;
-}
-
 /* Everything that init needs; after it the child is on its own. */
 static int clone_init(struct cell *cell, const struct cell_request *request, struct err *err)
 {
@@ -149,7 +143,7 @@ static int clone_init(struct cell *cell, const struct cell_request *request, str
 	auto_close int theirs = pair[1];
 	struct init_setup setup = {
 		.folders = &cells->config->upstream.binds,
-		.binds = binds_of(request),
+		.binds = request->binds,
 		.network = cell->network,
 		.control = theirs,
 		.data_mount = data_mount,
@@ -200,38 +194,30 @@ static int clone_init(struct cell *cell, const struct cell_request *request, str
 	return cell_order(cell, &go, NULL, 0, NULL, 0) ? err_errno(err, "starting the jail") : 0;
 }
 
-/* A jail's init has copies of the filters that are there when it is made. */
-static unsigned families_made(const struct cells *cells)
-{
-	unsigned families = 0;
-
-	for (size_t i = 0; i < SECCOMP_FAMILIES; i++)
-		if (cells->filters[i].program.filter)
-			families |= 1U << i;
-	return families;
-}
-
-/* A jail that belongs to nobody yet. `request` NULL: it is made ahead. */
+/* A jail without an owner yet. `request`: all zero for one that is made ahead. */
 static int build(struct cells *cells, const struct jail_limits *limits, const struct root_mount *root,
 		 const struct cell_request *request, struct cell **ret, struct err *err)
 {
-	const struct bind_strings *hosts = request ? request->hosts : NULL;
+	unsigned families = 0;
 	size_t slot = 0;
 	int result = take_slot(cells, &slot, err);
 
 	if (result < 0)
 		return result;
+	/* Its init has copies of the filters that are there now. */
+	for (size_t i = 0; i < SECCOMP_FAMILIES; i++)
+		families |= cells->filters[i].program.filter ? 1U << i : 0;
 	struct cell *cell = xcalloc(1, sizeof(*cell));
 	*cell = (struct cell){
 		.next = cells->first,
 		.cells = cells,
 		.limits = *limits,
 		.root = root,
-		.network = request && request->network,
-		.background = request && request->background,
-		.every_host = !hosts || hosts->count == 0,
+		.network = request->network,
+		.background = request->background,
+		.every_host = !request->hosts || request->hosts->count == 0,
 		.slot = slot,
-		.families = families_made(cells),
+		.families = families,
 		.state = CELL_PARKED,
 		.pidfd_fd = -1,
 		.control = LOOP_WATCH_INIT,
@@ -273,18 +259,13 @@ void cells_census(const struct cells *cells, struct jail_census *ret)
 }
 
 /* -------- jails made ahead ---------------------------------------------------------------------------- */
-static size_t count_parked(const struct cells *cells)
-{
-	size_t n = 0;
-
-	for (const struct cell *cell = cells->first; cell; cell = cell->next)
-		n += cell->state == CELL_PARKED;
-	return n;
-}
-
 bool cells_prepared(const struct cells *cells)
 {
-	return cells->parking_failed || count_parked(cells) >= CELLS_PARKED;
+	size_t parked = 0;
+
+	for (const struct cell *cell = cells->first; cell; cell = cell->next)
+		parked += cell->state == CELL_PARKED;
+	return cells->parking_failed || parked >= CELLS_PARKED;
 }
 
 int64_t cells_awaited(const struct cells *cells)
@@ -307,62 +288,45 @@ int cells_make_filter(struct cells *cells, enum seccomp_family family, struct er
 	return filter->program.filter ? 0 : seccomp_build(family, filter, err);
 }
 
-static int make_ahead(struct cells *cells, struct err *err)
-{
-	const struct jail_limits none = {.wall_us = 0};
-	struct jail_limits limits;
-	struct cell *cell;
-
-	for (size_t i = 0; i < SECCOMP_FAMILIES && !cells->opened; i++)
-		if (!cells->filters[i].program.filter)
-			return cells_make_filter(cells, (enum seccomp_family)i, err);
-	int result = limits_resolve(&cells->config->limits, &none, &limits, err);
-	return result < 0 ? result : build(cells, &limits, cells->root, NULL, &cell, err);
-}
-
 void cells_prepare(struct cells *cells)
 {
+	static const struct cell_request ahead;
+	const struct jail_limits none = {.wall_us = 0};
+	struct jail_limits limits;
 	struct err err = ERR_INIT;
+	struct cell *cell;
+	size_t missing = 0;
+	int result;
 
+	if (cells_prepared(cells))
+		return;
+	while (missing < SECCOMP_FAMILIES && (cells->opened || cells->filters[missing].program.filter))
+		missing++;
+	if (missing < SECCOMP_FAMILIES)
+		result = cells_make_filter(cells, (enum seccomp_family)missing, &err);
+	else if ((result = limits_resolve(&cells->config->limits, &none, &limits, &err)) == 0)
+		result = build(cells, &limits, cells->root, &ahead, &cell, &err);
 	/* The next that opens a jail gets the reason; until that works, no more is tried ahead. */
-	if (!cells_prepared(cells) && make_ahead(cells, &err) < 0) {
+	if (result < 0) {
 		log_event(LOG_WARN, "cannot prepare a jail", "why", err.text, NULL);
 		cells->parking_failed = true;
 	}
 }
 
-/* What the runner's programs are loaded with. */
-static unsigned families_needed(const struct runner *runner)
+/* One that was made ahead, with other limits if need be; NULL: none. Its /tmp belongs to its own namespace and stays as
+ * it is. Those that were made before the runner's filters give way to others. */
+static struct cell *take_parked(struct cells *cells, const struct jail_limits *limits, const struct runner *runner)
 {
-	return 1U << runner->family | (runner->compile.count ? 1U << runner->family_compile : 0);
-}
+	const unsigned families = 1U << runner->family | (runner->compile.count ? 1U << runner->family_compile : 0);
+	struct cell *cell = cells->first;
 
-static int make_filters(struct cells *cells, const struct runner *runner, struct err *err)
-{
-	int result = cells_make_filter(cells, runner->family, err);
-
-	return result || !runner->compile.count ? result : cells_make_filter(cells, runner->family_compile, err);
-}
-
-/* Those that were made ahead before the runner's filters give way to others. */
-static struct cell *find_parked(struct cells *cells, const struct jail_limits *limits, unsigned families)
-{
-	for (struct cell *cell = cells->first; cell; cell = cell->next) {
+	for (; cell; cell = cell->next) {
 		if (cell->state != CELL_PARKED || cell->limits.tmp_bytes != limits->tmp_bytes)
 			continue;
 		if ((cell->families & families) == families)
-			return cell;
+			break;
 		cell_destroy(cell);
 	}
-	return NULL;
-}
-
-/* One that was made ahead, with other limits if need be; NULL: none. Its /tmp belongs to its own namespace and stays as
- * it is. */
-static struct cell *take_parked(struct cells *cells, const struct jail_limits *limits, unsigned families)
-{
-	struct cell *cell = find_parked(cells, limits, families);
-
 	if (!cell)
 		return NULL;
 	const struct jail_limits made = cell->limits;
@@ -379,7 +343,7 @@ static struct cell *take_parked(struct cells *cells, const struct jail_limits *l
 	return cell;
 }
 
-/* A jail of these limits that belongs to nobody yet: made ahead or now. Those made ahead have the usual root and no
+/* A jail of these limits without an owner yet: made ahead or now. Those made ahead have the usual root and no
  * network, and are kept for others than batch work. */
 static int take(struct cells *cells, const struct cell_request *request, struct cell **ret, struct err *err)
 {
@@ -387,9 +351,11 @@ static int take(struct cells *cells, const struct cell_request *request, struct 
 	const struct root_mount *root = own_root ? &request->runner->root : cells->root;
 
 	if (!own_root && !request->network && !request->background &&
-	    (*ret = take_parked(cells, request->limits, families_needed(request->runner))))
+	    (*ret = take_parked(cells, request->limits, request->runner)))
 		return 0;
-	int result = make_filters(cells, request->runner, err);
+	int result = cells_make_filter(cells, request->runner->family, err);
+	if (result == 0 && request->runner->compile.count)
+		result = cells_make_filter(cells, request->runner->family_compile, err);
 	return result < 0 ? result : build(cells, request->limits, root, request, ret, err);
 }
 

@@ -34,32 +34,26 @@ static void pop(struct cell *cell)
 	cell->n_fds -= step->n_fds;
 }
 
-/* A step for a jail that never came to life or whose init is gone. */
-static void fail_dead(struct cell *cell)
-{
-	struct err why = ERR_INIT;
-
-	if (cell->broken.step[0]) {
-		errno = cell->broken.error;
-		err_errno(&why, "the sandbox failed at \"%s\"", cell->broken.step);
-	} else {
-		err_set(&why, ERR_LIMIT, "the jail has ended: it was stopped by a limit, or ran out of memory");
-	}
-	cell_fail(cell, &why);
-}
-
 static bool advance_fill(struct cell *cell)
 {
 	struct cell_step *step = cell->first;
 
 	if (cell->state == CELL_DEAD) {
+		struct err why = ERR_INIT;
+
 		/* Where a run follows, it reports this; else nothing would. */
 		if (step->next) {
 			pop(cell);
 			cell_step_free(step);
 			return true;
 		}
-		fail_dead(cell);
+		if (cell->broken.step[0]) {
+			errno = cell->broken.error;
+			err_errno(&why, "the sandbox failed at \"%s\"", cell->broken.step);
+		} else {
+			err_set(&why, ERR_LIMIT, "the jail has ended: it was stopped by a limit, or ran out of memory");
+		}
+		cell_fail(cell, &why);
 		return false;
 	}
 	if (cell->state != CELL_BUILDING && cell->state != CELL_READY)

@@ -30,27 +30,20 @@ int cell_run_limit_group(struct cell *cell, enum cell_phase phase)
 	return cgroup_limit(cell->group, &group, NULL);
 }
 
-/* The kernel counts signals that wait up the chain of user namespaces: all jails together have the jailer's limit,
- * which leaves the account that started it as much (jailer.c). Of that each has its part. */
-static int64_t signals_of_each(const struct cells *cells)
-{
-	struct rlimit limit;
-
-	if (getrlimit(RLIMIT_SIGPENDING, &limit))
-		return SIGNALS_LEAST;
-	int64_t part = (int64_t)MIN(limit.rlim_cur, (rlim_t)INT32_MAX) / cells->config->jailer.jails;
-	return MAX(SIGNALS_LEAST, MIN(SIGNALS_MOST, part));
-}
-
 int cell_run_limits(struct cell *cell, struct init_limits *ret)
 {
 	bool compile = cell->run.phase == PHASE_COMPILE;
 	const struct jail_limits *limits = &cell->limits;
+	struct rlimit signals = {.rlim_cur = 0};
 
 	cell->run.wall_limit_us = compile ? limits->compile_wall_us : limits->wall_us;
 	cell->run.cpu_limit_us = compile ? limits->compile_wall_us * 64 : limits->cpu_us;
 	*ret = (struct init_limits){.file_bytes = MAX(limits->data_bytes, limits->tmp_bytes) + FILE_SLACK};
-	ret->signals = signals_of_each(cell->cells);
+	/* The kernel counts signals that wait up the chain of user namespaces: all jails together have the jailer's
+	 * limit, which leaves the account that started it as much (start.c). Of that each has its part. */
+	getrlimit(RLIMIT_SIGPENDING, &signals);
+	int64_t part = (int64_t)MIN(signals.rlim_cur, (rlim_t)INT32_MAX) / cell->cells->config->jailer.jails;
+	ret->signals = MAX(SIGNALS_LEAST, MIN(SIGNALS_MOST, part));
 	ret->stack_bytes = limits->stack_bytes;
 	ret->shared_id = cell->cells->identity->mode == IDENTITY_SINGLE;
 	if (streq(cgroup_kind(cell->cells->cgroup), "none")) {

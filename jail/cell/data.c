@@ -77,24 +77,14 @@ int data_make_writable(int root)
 	return reconfigure(root, "rw");
 }
 
-static const char *type_reason(mode_t mode)
-{
-	switch (mode & S_IFMT) {
-	case S_IFREG:
-		return NULL;
-	case S_IFLNK:
-		return "symbolic link";
-	case S_IFIFO:
-		return "named pipe";
-	case S_IFSOCK:
-		return "socket";
-	default:
-		return "device";
-	}
-}
-
 static void add_entry(struct walk *walk, const char *name, const struct stat *st, const char *unkept)
 {
+	const char *type = S_ISREG(st->st_mode)    ? NULL
+			   : S_ISLNK(st->st_mode)  ? "symbolic link"
+			   : S_ISFIFO(st->st_mode) ? "named pipe"
+			   : S_ISSOCK(st->st_mode) ? "socket"
+						   : "device";
+
 	if (walk->tree.count == walk->room) {
 		walk->room = walk->room ? walk->room * 2 : 64;
 		walk->tree.entries = xrealloc(walk->tree.entries, walk->room, sizeof(*walk->tree.entries));
@@ -106,7 +96,7 @@ static void add_entry(struct walk *walk, const char *name, const struct stat *st
 		.mtime_us = st->st_mtim.tv_sec * 1000000 + st->st_mtim.tv_nsec / 1000,
 		.changed_ns = st->st_ctim.tv_sec * 1000000000 + st->st_ctim.tv_nsec,
 		.mode = st->st_mode,
-		.unkept = unkept ? unkept : type_reason(st->st_mode),
+		.unkept = unkept ? unkept : type,
 	};
 }
 
@@ -165,19 +155,6 @@ static int by_name(const void *a, const void *b)
 	return strcmp(left->name, right->name);
 }
 
-/* In the order of the names, so that the same files are left out wherever the kernel put them. */
-static void cap_bytes(struct data_tree *tree, int64_t left)
-{
-	for (size_t i = 0; i < tree->count; i++) {
-		struct data_entry *entry = &tree->entries[i];
-
-		if (!entry->unkept && entry->size > left)
-			entry->unkept = "larger than the limit of /data";
-		if (!entry->unkept)
-			left -= entry->size;
-	}
-}
-
 int data_walk(int root, int64_t max_bytes, struct data_tree *ret, struct err *err)
 {
 	struct walk walk = {.root = root};
@@ -190,7 +167,15 @@ int data_walk(int root, int64_t max_bytes, struct data_tree *ret, struct err *er
 	}
 	if (walk.tree.count)
 		qsort(walk.tree.entries, walk.tree.count, sizeof(*walk.tree.entries), by_name);
-	cap_bytes(&walk.tree, max_bytes);
+	/* In the order of the names, so that the same files are left out wherever the kernel put them. */
+	for (size_t i = 0; i < walk.tree.count; i++) {
+		struct data_entry *entry = &walk.tree.entries[i];
+
+		if (!entry->unkept && entry->size > max_bytes)
+			entry->unkept = "larger than the limit of /data";
+		if (!entry->unkept)
+			max_bytes -= entry->size;
+	}
 	*ret = walk.tree;
 	return 0;
 }

@@ -14,66 +14,56 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "guest_file.h"
 #include "jail/root/root_mount.h"
 #include "jail/root/rootfs.h"
+#include "lib/base/embed.h"
 #include "lib/base/util.h"
 
 #define INTERPRETER "{interpreter}"
 #define MEMORY      "{memory_mb}"
-#define LIST(field, least)                                                                                             \
-	{                                                                                                              \
-		.name = #field, .type = BIND_STRINGS, .offset = offsetof(struct runner, field),                        \
-		.flags = (least) ? BIND_REQUIRED : 0, .min = least, .max = 64                                          \
-	}
-#define TEXT(field, longest)                                                                                           \
-	{                                                                                                              \
-		.name = #field, .type = BIND_STRING, .offset = offsetof(struct runner, field), .flags = BIND_REQUIRED, \
-		.min = 1, .max = longest                                                                               \
-	}
-
-#define FAMILY(field)                                                                                                  \
-	{                                                                                                              \
-		.name = #field, .type = BIND_STRING, .offset = offsetof(struct runner, field),                         \
-		.choices = seccomp_families                                                                            \
-	}
+#define FIELD(field, kind, least, most)                                                                                \
+	.name = #field, .type = kind, .offset = offsetof(struct runner, field), .min = least, .max = most
+#define MUST(field, kind, least, most) {FIELD(field, kind, least, most), .flags = BIND_REQUIRED}
+#define LIST(field)                    {FIELD(field, BIND_STRINGS, 0, 64)}
+#define FILE_NAME(field)               {FIELD(field, BIND_STRING, 1, 64)}
+#define FAMILY(field)                  {FIELD(field, BIND_STRING, 0, 0), .choices = seccomp_families}
 
 static const struct bind table[] = {
-	TEXT(name, 31),
-	TEXT(source, 64),
-	TEXT(install, 256),
-	LIST(aliases, 0),
-	LIST(extensions, 0),
-	LIST(interpreters, 1),
-	LIST(compile, 0),
-	LIST(run, 1),
-	LIST(tools_run, 0),
-	LIST(show_run, 0),
-	LIST(silent_calls, 0),
-	LIST(silent_blocks, 0),
-	LIST(silent_imports, 0),
-	LIST(silent_ends, 0),
-	LIST(live, 0),
-	{.name = "driver", .type = BIND_STRING, .offset = offsetof(struct runner, driver), .min = 1, .max = 64},
-	{.name = "helper", .type = BIND_STRING, .offset = offsetof(struct runner, helper), .min = 1, .max = 64},
-	{.name = "call", .type = BIND_STRING, .offset = offsetof(struct runner, call), .min = 1, .max = 64},
-	{.name = "show", .type = BIND_STRING, .offset = offsetof(struct runner, show), .min = 1, .max = 64},
-	{.name = "tail", .type = BIND_STRING, .offset = offsetof(struct runner, tail), .min = 1, .max = 64},
-	LIST(version, 0),
-	LIST(libraries, 0),
-	LIST(libraries_are, 0),
-	LIST(env, 0),
-	LIST(quiet, 0),
+	MUST(name, BIND_STRING, 1, 31),
+	MUST(source, BIND_STRING, 1, 64),
+	MUST(install, BIND_STRING, 1, 256),
+	LIST(aliases),
+	LIST(extensions),
+	MUST(interpreters, BIND_STRINGS, 1, 64),
+	LIST(compile),
+	MUST(run, BIND_STRINGS, 1, 64),
+	LIST(tools_run),
+	LIST(show_run),
+	LIST(silent_calls),
+	LIST(silent_blocks),
+	LIST(silent_imports),
+	LIST(silent_ends),
+	LIST(live),
+	FILE_NAME(driver),
+	FILE_NAME(helper),
+	FILE_NAME(call),
+	FILE_NAME(show),
+	FILE_NAME(tail),
+	LIST(version),
+	LIST(libraries),
+	LIST(libraries_are),
+	LIST(env),
+	LIST(quiet),
 	FAMILY(seccomp),
 	FAMILY(seccomp_compile),
-	LIST(binds, 0),
-	LIST(cache, 0),
-	LIST(precompile, 0),
-	{.name = "rootfs", .type = BIND_STRING, .offset = offsetof(struct runner, rootfs), .min = 1, .max = 4095},
-	{.name = "service", .type = BIND_BOOL, .offset = offsetof(struct runner, service)},
-	{.name = "internal", .type = BIND_BOOL, .offset = offsetof(struct runner, internal)},
-	{.name = "reserves_mb", .type = BIND_INT, .offset = offsetof(struct runner, reserves_mb), .max = 65536},
-	{.name = "version_least", .type = BIND_INT, .offset = offsetof(struct runner, version_least), .max = 1000000},
+	LIST(binds),
+	LIST(cache),
+	LIST(precompile),
+	{FIELD(rootfs, BIND_STRING, 1, 4095)},
+	{FIELD(service, BIND_BOOL, 0, 0)},
+	{FIELD(internal, BIND_BOOL, 0, 0)},
+	{FIELD(reserves_mb, BIND_INT, 0, 65536)},
+	{FIELD(version_least, BIND_INT, 0, 1000000)},
 	{0},
 };
 
@@ -125,25 +115,21 @@ static void find_libraries(struct runner *runner, const char *modules_dir)
 	}
 }
 
-/* The folders that the configuration names for services are as if the runner file did. */
-static void add_service_binds(struct runner *runner, const struct bind_strings *more)
+/* The folders that the configuration names for services count as if the runner file named them. */
+static int check_directories(struct runner *runner, const struct runners_host *host, struct err *err)
 {
-	if (!runner->service || !more)
-		return;
-	runner->binds.items = xrealloc(runner->binds.items, runner->binds.count + more->count + 1,
-				       sizeof(*runner->binds.items));
-	for (size_t i = 0; i < more->count; i++)
+	const struct bind_strings *more = runner->service ? host->service_binds : NULL;
+	int result = runner->rootfs ? rootfs_check("rootfs", runner->rootfs, host->state_dir, err) : 0;
+
+	if (more)
+		runner->binds.items = xrealloc(runner->binds.items, runner->binds.count + more->count + 1,
+					       sizeof(*runner->binds.items));
+	for (size_t i = 0; more && i < more->count; i++)
 		runner->binds.items[runner->binds.count++] = more->items[i];
-}
-
-static int check_directories(const struct runner *runner, const char *state_dir, struct err *err)
-{
-	int result = runner->rootfs ? rootfs_check("rootfs", runner->rootfs, state_dir, err) : 0;
-
 	if (runner->rootfs && runner->binds.count)
 		return err_member(err, "binds", "cannot be shown in a rootfs: put the directories into it");
 	for (size_t i = 0; result == 0 && i < runner->binds.count; i++)
-		result = rootfs_check_bind("binds", runner->binds.items[i], state_dir, err);
+		result = rootfs_check_bind("binds", runner->binds.items[i], host->state_dir, err);
 	return result;
 }
 
@@ -162,16 +148,41 @@ static int check(struct runner *runner, const struct runners_host *host, struct 
 		if (runner->interpreters.items[i][0] != '/')
 			return err_member(err, "interpreters", "must be absolute paths, not %s",
 					  runner->interpreters.items[i]);
-	add_service_binds(runner, host->service_binds);
 	int result = check_families(runner, err);
 	if (result == 0)
-		result = check_directories(runner, host->state_dir, err);
+		result = check_directories(runner, host, err);
 	for (size_t i = 0; result == 0 && i < runner->interpreters.count && !runner->interpreter; i++)
 		if ((runner->on_host = present(runner, runner->interpreters.items[i], host->modules_dir)))
 			runner->interpreter = runner->interpreters.items[i];
 	find_libraries(runner, host->modules_dir);
 	return result;
 }
+
+/* The files of jail/guest that runner files name: drivers of live jails, what shows values, helpers. The jailer has
+ * them embedded, so that a runner file can be copied alone. */
+EMBED(guest_call_py, "jail/guest/call.py");
+EMBED(guest_csharp_sh, "jail/guest/csharp.sh");
+EMBED(guest_java_sh, "jail/guest/java.sh");
+EMBED(guest_live_cjs, "jail/guest/live.cjs");
+EMBED(guest_live_py, "jail/guest/live.py");
+EMBED(guest_show_cjs, "jail/guest/show.cjs");
+EMBED(guest_show_py, "jail/guest/show.py");
+EMBED(guest_sql_py, "jail/guest/sql.py");
+EMBED(guest_tail_cjs, "jail/guest/tail.cjs");
+#define GUEST(name, symbol) {name, symbol, symbol##_end}
+static const struct {
+	const char *name, *text, *end;
+} guest_files[] = {
+	GUEST("call.py", guest_call_py),
+	GUEST("csharp.sh", guest_csharp_sh),
+	GUEST("java.sh", guest_java_sh),
+	GUEST("live.cjs", guest_live_cjs),
+	GUEST("live.py", guest_live_py),
+	GUEST("show.cjs", guest_show_cjs),
+	GUEST("show.py", guest_show_py),
+	GUEST("sql.py", guest_sql_py),
+	GUEST("tail.cjs", guest_tail_cjs),
+};
 
 static int load_text(int directory, const char *member, const char *name, int *ret_fd, struct err *err)
 {
@@ -180,29 +191,22 @@ static int load_text(int directory, const char *member, const char *name, int *r
 
 	if (strchr(name, '/'))
 		return err_member(err, member, "must be a plain file name");
-	bool own = faccessat(directory, name, F_OK, 0) == 0;
-	const char *embedded = own ? NULL : guest_file(name, &length);
-	int result = embedded ? 0 : read_file_at(directory, name, RUNNER_FILE_MAX, &text, &length, err);
-	if (result < 0)
-		return result;
-	*ret_fd = memfd_with(member, embedded ? embedded : text, length);
+	size_t i = faccessat(directory, name, F_OK, 0) == 0 ? ARRAY_SIZE(guest_files) : 0;
+	while (i < ARRAY_SIZE(guest_files) && !streq(guest_files[i].name, name))
+		i++;
+	if (i < ARRAY_SIZE(guest_files)) {
+		*ret_fd = memfd_with(member, guest_files[i].text, (size_t)(guest_files[i].end - guest_files[i].text));
+	} else {
+		int result = read_file_at(directory, name, RUNNER_FILE_MAX, &text, &length, err);
+
+		if (result < 0)
+			return result;
+		*ret_fd = memfd_with(member, text, length);
+	}
 	return *ret_fd < 0 ? err_errno(err, "keeping %s", name) : 0;
 }
 
-static int check_driver(const struct runner *runner, struct err *err)
-{
-	if ((runner->live.count > 0) != (runner->driver != NULL))
-		return err_member(err, "driver", "goes with \"live\": both or none");
-	if ((runner->show_run.count > 0) != (runner->show != NULL))
-		return err_member(err, "show", "goes with \"show_run\": both or none");
-	if (runner->tail && !runner->show)
-		return err_member(err, "tail", "goes with \"show\", which shows what it cannot");
-	if ((runner->driver || runner->show) && runner->compile.count > 0)
-		return err_member(err, runner->driver ? "live" : "show_run", "does not go with a compile step");
-	return 0;
-}
-
-static int load_driver(int directory, struct runner *runner, struct err *err)
+static int load_texts(int directory, struct runner *runner, struct err *err)
 {
 	struct {
 		const char *member, *name;
@@ -212,8 +216,16 @@ static int load_driver(int directory, struct runner *runner, struct err *err)
 		{"driver", runner->driver, &runner->driver_fd}, {"show", runner->show, &runner->show_fd},
 		{"tail", runner->tail, &runner->tail_fd},
 	};
-	int result = check_driver(runner, err);
+	int result = 0;
 
+	if ((runner->live.count > 0) != (runner->driver != NULL))
+		return err_member(err, "driver", "goes with \"live\": both or none");
+	if ((runner->show_run.count > 0) != (runner->show != NULL))
+		return err_member(err, "show", "goes with \"show_run\": both or none");
+	if (runner->tail && !runner->show)
+		return err_member(err, "tail", "goes with \"show\", which shows what it cannot");
+	if ((runner->driver || runner->show) && runner->compile.count > 0)
+		return err_member(err, runner->driver ? "live" : "show_run", "does not go with a compile step");
 	for (size_t i = 0; result == 0 && i < ARRAY_SIZE(texts); i++)
 		if (texts[i].name)
 			result = load_text(directory, texts[i].member, texts[i].name, texts[i].fd, err);
@@ -253,7 +265,7 @@ static int load_file(int directory, const char *name, const struct runners_host 
 	if (result == 0)
 		result = check(&runner, host, err);
 	if (result == 0)
-		result = load_driver(directory, &runner, err);
+		result = load_texts(directory, &runner, err);
 	if (result < 0) {
 		clear(&runner);
 		return err_wrap(err, "runner file %s", name);

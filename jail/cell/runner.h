@@ -1,7 +1,7 @@
 /*
  * runner.h - languages: one JSON file each in the runners' directory.
  *
- * The files that it names are looked for next to it, then among those that the jailer has (guest_file.h).
+ * The files that it names are looked for next to it, then among those that the jailer has embedded (jail/guest).
  *
  *     { "name": "c", "aliases": ["gcc"], "extensions": [".c"],
  *       "source": "main.c",                            file name of the program's source below /code

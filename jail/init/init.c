@@ -98,30 +98,22 @@ static void close_fds(struct received_order *order)
 	order->n_fds = 0;
 }
 
-static void forget(struct received_order *order)
-{
-	close_fds(order);
-	explicit_bzero(order->buffer, order->length); /* the rest has never been touched, and is not there */
-	free(order->strings);
-}
-
-static int put_or_remove(const struct received_order *order, int root, uint32_t i)
-{
-	const char *name = order->strings[i];
-
-	if (order->head.verb == INIT_REMOVE)
-		return init_remove_file(root, name);
-	return init_put_file(root, name, order->head.files[i].mode, order->head.files[i].mtime_us, order->fds[i]);
-}
-
 static void fill(const struct received_order *order)
 {
 	auto_close int root = open(order->head.code ? JAIL_CODE : "/data", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	struct init_report answer = {.kind = INIT_FILLED};
 
-	for (uint32_t i = 0; i < order->head.n_files && answer.kind == INIT_FILLED; i++)
-		if (root < 0 || put_or_remove(order, root, i))
+	for (uint32_t i = 0; i < order->head.n_files && answer.kind == INIT_FILLED; i++) {
+		const char *name = order->strings[i];
+		int result = root < 0 ? -1
+			     : order->head.verb == INIT_REMOVE
+				     ? init_remove_file(root, name)
+				     : init_put_file(root, name, order->head.files[i].mode,
+						     order->head.files[i].mtime_us, order->fds[i]);
+
+		if (result < 0)
 			answer = (struct init_report){.kind = INIT_FILL_FAILED, .error = errno, .index = i};
+	}
 	report(&answer);
 }
 
@@ -219,22 +211,16 @@ static long clear_namespace(void)
 	return peak;
 }
 
-static int write_source(struct received_order *order)
-{
-	if (!order->head.has_code)
-		return 0;
-	auto_close int root = open("/code", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	return root < 0 ? -1 : init_put_file(root, order->strings[0], 0644, clock_now_us(), order->fds[0]);
-}
-
 /* What must be there when it starts. NULL, or the step that failed, and errno. */
-static const char *prepare_program(struct received_order *order)
+static const char *prepare_program(const struct received_order *order)
 {
-	if (write_source(order))
-		return "write the source";
-	if (order->head.has_tools && init_listen(order->fds[order->n_fds - 1]))
-		return "listen for tools";
-	return NULL;
+	if (order->head.has_code) {
+		auto_close int root = open(JAIL_CODE, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+		if (root < 0 || init_put_file(root, order->strings[0], 0644, clock_now_us(), order->fds[0]))
+			return "write the source";
+	}
+	return order->head.has_tools && init_listen(order->fds[order->n_fds - 1]) ? "listen for tools" : NULL;
 }
 
 /* A file is copied: the guest could write to the caller's, or move its position. A pipe is handed on. */
@@ -429,12 +415,6 @@ static void forget_jailer(const struct init_setup *setup)
 	prctl(PR_SET_NAME, "init", 0, 0, 0);
 }
 
-static const char *make_live_landlock(const struct init_setup *setup, int *landlock_fd)
-{
-	fd_close(landlock_fd);
-	return init_make_landlock(setup, true, landlock_fd);
-}
-
 _Noreturn void init_main(struct init_setup *setup)
 {
 	struct init_report ready = {.kind = INIT_READY};
@@ -462,16 +442,25 @@ _Noreturn void init_main(struct init_setup *setup)
 	order.buffer = xmalloc(sizeof(order.head) + INIT_TAIL_MAX);
 	for (;;) {
 		receive(&order);
-		if (order.head.verb == INIT_FILL || order.head.verb == INIT_REMOVE)
+		if (order.head.verb == INIT_FILL || order.head.verb == INIT_REMOVE) {
 			fill(&order);
-		else if (order.head.verb == INIT_CACHE)
+		} else if (order.head.verb == INIT_CACHE) {
 			put_cache(&order);
-		else if (order.head.live && !live && (failed = make_live_landlock(setup, &landlock_fd)))
-			report_failure(failed, errno);
-		else if (order.head.verb == INIT_RUN) {
-			live = order.head.live;
-			run(&order, &setup->filters[order.head.family], landlock_fd, &driver);
+		} else if (order.head.verb == INIT_RUN) {
+			failed = NULL;
+			if (order.head.live && !live) {
+				fd_close(&landlock_fd);
+				failed = init_make_landlock(setup, true, &landlock_fd);
+			}
+			if (failed) {
+				report_failure(failed, errno);
+			} else {
+				live = order.head.live;
+				run(&order, &setup->filters[order.head.family], landlock_fd, &driver);
+			}
 		}
-		forget(&order);
+		close_fds(&order);
+		explicit_bzero(order.buffer, order.length); /* the rest has never been touched, and is not there */
+		free(order.strings);
 	}
 }

@@ -38,12 +38,6 @@ union answer {
 	char room[NOTIFICATION_MAX];
 };
 
-static bool is_route_socket(const struct seccomp_data *data)
-{
-	return data->nr == SYS_socket && (uint32_t)data->args[0] == AF_NETLINK &&
-	       (uint32_t)data->args[2] == NETLINK_ROUTE;
-}
-
 /* Locks that programs of this pid namespace hold or wait for; the kernel lists no others, but those of open file
  * descriptions (OFD), which guests cannot take. */
 static int read_locks(void)
@@ -94,21 +88,6 @@ static bool may_lock(struct init_denied *denied)
 	return true;
 }
 
-static bool is_lock(const struct seccomp_data *data)
-{
-	return data->nr == SYS_fcntl || data->nr == SYS_flock;
-}
-
-/* Was it refused before? */
-static bool remember(struct init_denied *denied, int number)
-{
-	uint64_t *word = &denied->seen[number / 64], bit = UINT64_C(1) << (number % 64);
-	bool again = *word & bit;
-
-	*word |= bit;
-	return again;
-}
-
 /* Init then runs on the caller's processor, which it is going to wait for: three times as fast. Since Linux 6.6. */
 void init_deny_prepare(int listener)
 {
@@ -126,14 +105,21 @@ void init_deny(int listener, struct init_denied *denied, void (*tell)(int number
 	/* Does not block after poll(2) said that one waits; ENOENT: the caller is dead already. */
 	if (ioctl(listener, SECCOMP_IOCTL_NOTIF_RECV, &got))
 		return;
-	int number = got.call.data.nr;
+	const struct seccomp_data *call = &got.call.data;
+	const bool lock = call->nr == SYS_fcntl || call->nr == SYS_flock;
+	const bool route = call->nr == SYS_socket && (uint32_t)call->args[0] == AF_NETLINK &&
+			   (uint32_t)call->args[2] == NETLINK_ROUTE;
 	reply.answer.id = got.call.id;
-	bool lock = is_lock(&got.call.data);
-	if (lock ? may_lock(denied) : is_route_socket(&got.call.data))
+	if (lock ? may_lock(denied) : route)
 		reply.answer.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
 	else
 		reply.answer.error = lock ? -ENOLCK : -EPERM;
-	if (reply.answer.error && !lock && number >= 0 && number < INIT_CALLS_MAX && !remember(denied, number))
-		tell(number);
+	if (reply.answer.error && !lock && call->nr >= 0 && call->nr < INIT_CALLS_MAX) {
+		uint64_t *word = &denied->seen[call->nr / 64], bit = UINT64_C(1) << (call->nr % 64);
+
+		if (!(*word & bit))
+			tell(call->nr);
+		*word |= bit;
+	}
 	ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, &reply); /* ENOENT: dead meanwhile */
 }

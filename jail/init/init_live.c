@@ -34,30 +34,18 @@ void init_program_close(struct init_program *program)
 	*program = INIT_PROGRAM_NONE;
 }
 
-static int give_input(int to, int from)
-{
-	if (ftruncate(to, 0) || lseek(to, 0, SEEK_SET) < 0)
-		return -1;
-	if (from >= 0 && init_copy(to, from, lseek(from, 0, SEEK_CUR)))
-		return -1;
-	return lseek(to, 0, SEEK_SET) < 0 ? -1 : 0;
-}
-
-static bool forget_stale(int talk)
-{
-	char byte;
-	int n = 0;
-
-	while (n < STALE_MAX && recv(talk, &byte, 1, MSG_DONTWAIT) > 0)
-		n++;
-	return n < STALE_MAX;
-}
-
 int init_drive(const struct init_program *driver, const char *order, size_t length, int input)
 {
-	if (give_input(driver->input, input))
+	const int to = driver->input;
+	char stale;
+	int n = 0;
+
+	if (ftruncate(to, 0) || lseek(to, 0, SEEK_SET) < 0 ||
+	    (input >= 0 && init_copy(to, input, lseek(input, 0, SEEK_CUR))) || lseek(to, 0, SEEK_SET) < 0)
 		return -1;
-	if (!forget_stale(driver->talk) || send(driver->talk, order, length, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
+	while (n < STALE_MAX && recv(driver->talk, &stale, 1, MSG_DONTWAIT) > 0)
+		n++;
+	if (n == STALE_MAX || send(driver->talk, order, length, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
 		kill(driver->pid, SIGKILL);
 	return 0;
 }

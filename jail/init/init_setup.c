@@ -3,12 +3,15 @@
  *
  * The child begins as a copy of the jailer in new namespaces, with an id that its user namespace does not map yet and
  * with all capabilities over that namespace. What forces the order:
- *   cgroup first     v1 demands that the one who is moved still has the id of the jailer, who opened the cgroup
- * descriptor ids next         files that it makes must belong to the guest; setresuid keeps the capabilities because
- * inner 0 is not mapped cgroup namespace after that, so that its root is our group the root mount   is copied by one
- * recursive bind: its mounts are locked, they can only be taken together /proc            before the old root goes: the
- * kernel wants to see a whole /proc before it allows a new one capabilities     after the last mount, before anything
- * of the guest's runs dumpable, death signal   after the ids, whose change resets both
+ *   cgroup first     v1 demands that the process that is moved still has the id of the jailer, which opened the cgroup
+ *                    descriptor
+ *   ids next         files that it makes must belong to the guest; setresuid keeps the capabilities because inner 0 is
+ *                    not mapped
+ *   dumpable, death signal   after the ids, whose change resets both
+ *   cgroup namespace after that, so that its root is our group
+ *   the root mount   is copied by one recursive bind: its mounts are locked, they can only be taken together
+ *   /proc            before the old root goes: the kernel wants to see a whole /proc before it allows a new one
+ *   capabilities     after the last mount, before anything of the guest's runs
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -192,15 +195,6 @@ static int bind_hosts(struct init_setup *setup)
 		     NULL);
 }
 
-/* Who reads the list holds up every lock that is taken on the host meanwhile: guests get an empty one, and init keeps
- * the jail's own to count by (init_deny.c). */
-static int keep_locks(void)
-{
-	auto_close int fd = open("proc/locks", O_RDONLY | O_CLOEXEC);
-
-	return fd < 0 || dup3(fd, INIT_LOCKS_FD, O_CLOEXEC) < 0 ? -1 : 0;
-}
-
 /* Read-only as a whole: no sysctl, no /proc/self/mem, nothing in it can be written. What could be read and must not be
  * is covered; a file that can only be written (sysrq-trigger) needs no cover, and /dev/null over it would even open. */
 static int mount_proc(struct init_setup *setup)
@@ -209,7 +203,12 @@ static int mount_proc(struct init_setup *setup)
 					      "proc/locks"};
 
 	(void)setup;
-	if (mount("proc", "proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC | MS_RDONLY, NULL) || keep_locks())
+	if (mount("proc", "proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC | MS_RDONLY, NULL))
+		return -1;
+	/* A process that reads the list of locks holds up every lock that is taken on the host meanwhile: guests get an
+	 * empty list, and init keeps the jail's own to count by (init_deny.c). */
+	auto_close int locks = open("proc/locks", O_RDONLY | O_CLOEXEC);
+	if (locks < 0 || dup3(locks, INIT_LOCKS_FD, O_CLOEXEC) < 0)
 		return -1;
 	for (size_t i = 0; i < ARRAY_SIZE(covered); i++)
 		if (mount("dev/null", covered[i], NULL, MS_BIND, NULL) && errno != ENOENT)

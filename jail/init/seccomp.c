@@ -93,19 +93,6 @@ struct rule {
 	unsigned families; /* for these */
 };
 
-static int add_values(scmp_filter_ctx filter, const struct rule *rule, struct err *err)
-{
-	for (size_t i = 0; i < rule->n; i++) {
-		struct scmp_arg_cmp compare = SCMP_CMP(rule->argument, SCMP_CMP_MASKED_EQ, LOW_32, rule->values[i]);
-		int result = seccomp_rule_add_array(filter, rule->action ? rule->action : SCMP_ACT_ALLOW, rule->call, 1,
-						    &compare);
-
-		if (result < 0)
-			return rule_failed("an argument", result, err);
-	}
-	return 0;
-}
-
 /* New threads and processes, but no namespaces: a call that asks for one is reported. */
 static int add_clone(scmp_filter_ctx filter, struct err *err)
 {
@@ -155,21 +142,24 @@ static int add_arguments(scmp_filter_ctx filter, enum seccomp_family family, str
 		{SCMP_SYS(prctl), 0, prctls, ARRAY_SIZE(prctls), 0, EVERY},
 		{SCMP_SYS(fcntl), 1, fcntls, ARRAY_SIZE(fcntls), 0, EVERY},
 		{SCMP_SYS(fcntl), 1, uncounted, ARRAY_SIZE(uncounted), SCMP_ACT_ERRNO(EINVAL), EVERY},
-		{SCMP_SYS(personality), 0, personalities, ARRAY_SIZE(personalities), 0,
-		 ONLY(SECCOMP_NATIVE)}, /* setarch */
-		{SCMP_SYS(prlimit64), 0, self, ARRAY_SIZE(self), 0,
-		 EVERY}, /* init's limits are not the guest's to change */
+		/* setarch */
+		{SCMP_SYS(personality), 0, personalities, ARRAY_SIZE(personalities), 0, ONLY(SECCOMP_NATIVE)},
+		/* init's limits are not the guest's to change */
+		{SCMP_SYS(prlimit64), 0, self, ARRAY_SIZE(self), 0, EVERY},
 	};
 	int result = add_clone(filter, err);
 
 	if (result < 0)
 		return result;
-	for (size_t i = 0; i < ARRAY_SIZE(rules); i++) {
-		if (rules[i].families & ONLY(family))
-			result = add_values(filter, &rules[i], err);
-		if (result < 0)
-			return result;
-	}
+	for (const struct rule *rule = rules; rule < rules + ARRAY_SIZE(rules); rule++)
+		for (size_t i = 0; rule->families & ONLY(family) && i < rule->n; i++) {
+			struct scmp_arg_cmp one = SCMP_CMP(rule->argument, SCMP_CMP_MASKED_EQ, LOW_32, rule->values[i]);
+
+			result = seccomp_rule_add_array(filter, rule->action ? rule->action : SCMP_ACT_ALLOW,
+							rule->call, 1, &one);
+			if (result < 0)
+				return rule_failed("an argument", result, err);
+		}
 	return 0;
 }
 

@@ -70,14 +70,8 @@ static const struct guard guards[] = {
 	/* Options that concern the socket alone. Not here: filters (the kernel has one limit of translated BPF for all
 	 * users), TLS and ESP within the kernel, timestamps (host-wide work for each packet), congestion control, zero
 	 * copy (counts what the user has locked), fast open, MD5. */
-	{SYS_setsockopt,
-	 1,
-	 WHOLE,
-	 UNLESS,
-	 VALUES(SOL_SOCKET, IPPROTO_TCP, IPPROTO_IP, IPPROTO_IPV6),
-	 ENOPROTOOPT,
-	 0,
-	 {0}},
+	{SYS_setsockopt, 1, WHOLE, UNLESS, VALUES(SOL_SOCKET, IPPROTO_TCP, IPPROTO_IP, IPPROTO_IPV6),
+	 ENOPROTOOPT, 0, {0}},
 	/* Larger buffers than the jail's network has for everybody: cgroup v1 cannot refuse what the kernel gives to a
 	 * connection of its own accord, and that is more, the larger its buffers are. */
 	{SYS_setsockopt, 2, WHOLE, IF, VALUES(SO_SNDBUF, SO_RCVBUF), 0, 1, VALUES(SOL_SOCKET)},
@@ -119,16 +113,11 @@ static const struct guard guards[] = {
 	{SYS_memfd_create, 1, MFD_HUGETLB, UNLESS, VALUES(0), ENOMEM, 0, {0}},
 	{SYS_shmget, 2, SHM_HUGETLB, UNLESS, VALUES(0), ENOMEM, 0, {0}},
 	/* Not MERGEABLE, which finds out by time what others have in memory, and not COLD, PAGEOUT, HWPOISON. */
-	{SYS_madvise,
-	 2,
-	 WHOLE,
-	 UNLESS,
+	{SYS_madvise, 2, WHOLE, UNLESS,
 	 VALUES(MADV_NORMAL, MADV_RANDOM, MADV_SEQUENTIAL, MADV_WILLNEED, MADV_DONTNEED, MADV_FREE, MADV_REMOVE,
 		MADV_DONTFORK, MADV_DOFORK, MADV_HUGEPAGE, MADV_NOHUGEPAGE, MADV_DONTDUMP, MADV_DODUMP, MADV_WIPEONFORK,
 		MADV_KEEPONFORK, MADV_POPULATE_READ, MADV_POPULATE_WRITE, 24 /* DONTNEED_LOCKED */, 25 /* COLLAPSE */),
-	 EINVAL,
-	 0,
-	 {0}},
+	 EINVAL, 0, {0}},
 	/* RWF_NOWAIT shows whether a page of /usr is in memory: who else has read it. */
 	{SYS_preadv2, 5, WHOLE, UNLESS, VALUES(0), EOPNOTSUPP, 0, {0}},
 	{SYS_pwritev2, 5, WHOLE, UNLESS, VALUES(0), EOPNOTSUPP, 0, {0}},

@@ -132,15 +132,6 @@ static int add_v6(const struct egress_rule *rule)
 	return fd < 0 || (ioctl(fd, SIOCSIFADDR, &request) && errno != EEXIST) ? -1 : 0;
 }
 
-static int raise_loopback(void)
-{
-	struct ifreq request = {.ifr_name = "lo"};
-	auto_close int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-
-	request.ifr_flags = IFF_UP | IFF_RUNNING;
-	return fd < 0 ? -1 : ioctl(fd, SIOCSIFFLAGS, &request);
-}
-
 static int listen_at(const struct sockaddr_storage *at, socklen_t length)
 {
 	auto_close int fd = socket(at->ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -148,13 +139,6 @@ static int listen_at(const struct sockaddr_storage *at, socklen_t length)
 	if (fd < 0 || bind(fd, (const struct sockaddr *)at, length) || listen(fd, BACKLOG))
 		return -1;
 	return steal_fd(&fd);
-}
-
-static int add_address(const struct egress_rule *rule, unsigned number)
-{
-	if (!rule->host.address)
-		return 0;
-	return rule->at.ss_family == AF_INET ? add_v4(rule, number) : add_v6(rule);
 }
 
 /* Is the rule among those that the jail may use? */
@@ -189,18 +173,25 @@ static int check_hosts(const struct egress *egress, const struct bind_strings *h
  * there are entries. Its count, or -1. */
 static int make_listeners(const struct egress *egress, const struct bind_strings *hosts, int *fds, uint16_t *rules)
 {
+	auto_close int any = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	struct ifreq loopback = {.ifr_name = "lo"};
 	struct sockaddr_storage proxy;
 	socklen_t length;
 	int n = 0;
 
-	if (raise_loopback() || host_address(EGRESS_PROXY_HOST, EGRESS_PROXY_PORT, &proxy, &length))
+	loopback.ifr_flags = IFF_UP | IFF_RUNNING;
+	if (any < 0 || ioctl(any, SIOCSIFFLAGS, &loopback) ||
+	    host_address(EGRESS_PROXY_HOST, EGRESS_PROXY_PORT, &proxy, &length))
 		return -1;
 	for (size_t i = 0; i < egress->n_rules; i++) {
 		const struct egress_rule *rule = &egress->rules[i];
 
 		if (!rule->listens || !wanted(rule, hosts))
 			continue;
-		fds[n] = add_address(rule, (unsigned)i) ? -1 : listen_at(&rule->at, rule->at_length);
+		bool v4 = rule->at.ss_family == AF_INET;
+		if (rule->host.address && (v4 ? add_v4(rule, (unsigned)i) : add_v6(rule)))
+			return -1;
+		fds[n] = listen_at(&rule->at, rule->at_length);
 		rules[n] = (uint16_t)i;
 		if (fds[n] < 0)
 			return -1;

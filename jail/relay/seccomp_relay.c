@@ -27,44 +27,12 @@ static const char *const common[] = {
 	"sigaltstack", /* AddressSanitizer before it ends */
 	"exit",         "exit_group", NULL};
 static const char *const relay_only[] = {"accept4", "shutdown", "epoll_ctl", "epoll_wait", "epoll_pwait", NULL};
-static const char *const resolver_only[] = {"openat",
-					    "open",
-					    "newfstatat",
-					    "fstat",
-					    "stat",
-					    "lstat",
-					    "statx",
-					    "statfs",
-					    "access",
-					    "faccessat",
-					    "lseek",
-					    "pread64",
-					    "readlink",
-					    "readlinkat",
-					    "getdents64",
-					    "fcntl",
-					    "poll",
-					    "ppoll",
-					    "bind",
-					    "sendmmsg",
-					    "writev",
-					    "uname",
-					    "getuid",
-					    "geteuid",
-					    "getgid",
-					    "getegid",
-					    "gettid",
-					    "sched_yield",
-					    "sysinfo",
-					    "prlimit64",
-					    "rt_sigaction",
-					    "mmap",
-					    "mprotect",
-					    "set_robust_list",
-					    "rseq",
-					    "time",
-					    "clock_nanosleep",
-					    NULL};
+static const char *const resolver_only[] = {
+	"openat", "open", "newfstatat", "fstat", "stat", "lstat", "statx", "statfs", "access", "faccessat", "lseek",
+	"pread64", "readlink", "readlinkat", "getdents64", "fcntl", "poll", "ppoll", "bind", "sendmmsg", "writev",
+	"uname", "getuid", "geteuid", "getgid", "getegid", "gettid", "sched_yield", "sysinfo", "prlimit64",
+	"rt_sigaction", "mmap", "mprotect", "set_robust_list", "rseq", "time", "clock_nanosleep", NULL
+};
 
 static int allow_names(scmp_filter_ctx filter, const char *const *names)
 {

@@ -34,16 +34,6 @@ int layers_mount(const char *root, const char *directory, const char *at)
 	return mount("overlay", at, "overlay", FLAGS, layers);
 }
 
-/* The kernel drops what is cached of a file system's names whenever it is mounted anew. */
-static int forget(const char *at)
-{
-	auto_close int fs = fspick(AT_FDCWD, at, FSPICK_CLOEXEC | FSPICK_NO_AUTOMOUNT);
-
-	if (fs < 0 || fsconfig(fs, FSCONFIG_SET_FLAG, "ro", NULL, 0))
-		return -1;
-	return fsconfig(fs, FSCONFIG_CMD_RECONFIGURE, NULL, NULL, 0);
-}
-
 /* Without the directory, init knows that there is no overlay. */
 static int make(const struct root_mount *usual, size_t i, const char *at)
 {
@@ -57,11 +47,17 @@ static int make(const struct root_mount *usual, size_t i, const char *at)
 	return error == EINVAL ? 0 : -1;
 }
 
-/* What cannot be renewed is made again. */
+/* The kernel drops what is cached of a file system's names whenever it is mounted anew. What cannot be renewed is made
+ * again. */
 static int renew(const struct root_mount *usual, size_t i, const char *at)
 {
-	if (access(at, F_OK) || forget(at) == 0)
+	if (access(at, F_OK))
 		return 0;
+	auto_close int fs = fspick(AT_FDCWD, at, FSPICK_CLOEXEC | FSPICK_NO_AUTOMOUNT);
+	if (fs >= 0 && fsconfig(fs, FSCONFIG_SET_FLAG, "ro", NULL, 0) == 0 &&
+	    fsconfig(fs, FSCONFIG_CMD_RECONFIGURE, NULL, NULL, 0) == 0)
+		return 0;
+	fd_close(&fs);
 	return umount2(at, MNT_DETACH) || rmdir(at) ? -1 : make(usual, i, at);
 }
 

@@ -38,12 +38,10 @@ EMBED(root_mount_mcp, HELPER_PROGRAM);
 /* A read-only mount still allows writing to the device, but nobody can change the node's timestamps through it. */
 #define ATTR_DEVICE (MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC)
 
-static const char *const directories[] = {"etc",  "dev",           "dev/shm",
-					  "proc", "tmp",           "data",
-					  "code", "var",           &JAIL_PROGRAMS[1],
-					  "run",  "home",          "mnt",
-					  "opt",  "opt/sallyport", "opt/sallyport/modules",
-					  NULL};
+static const char *const directories[] = {
+	"etc", "dev", "dev/shm", "proc", "tmp", "data", "code", "var", &JAIL_PROGRAMS[1], "run", "home", "mnt", "opt",
+	"opt/sallyport", "opt/sallyport/modules", NULL
+};
 static const char *const devices[] = {"null", "zero", "full", "random", "urandom", NULL};
 /* Directories of the host's root that are links into /usr, or (on an older layout) directories of their own. */
 static const char *const system_directories[] = {"usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32", NULL};
@@ -70,48 +68,18 @@ static const struct {
 };
 /* From the host's /etc as far as they are there and readable for everybody: what programs need to run, nothing that
  * says whose host this is. */
-static const char *const copied[] = {"R",
-				     "alternatives",
-				     "ca-certificates.conf",
-				     "debian_version",
-				     "fonts",
-				     "host.conf",
-				     "java-17-openjdk",
-				     "java-21-openjdk",
-				     "ld.so.cache",
-				     "ld.so.conf",
-				     "ld.so.conf.d",
-				     "localtime",
-				     "magic",
-				     "matplotlibrc",
-				     "mime.types",
-				     "mono/4.5",
-				     "mono/config",
-				     "os-release",
-				     "perl",
-				     "php",
-				     "protocols",
-				     "python3",
-				     "python3.11",
-				     "services",
-				     "ssl/certs",
-				     "ssl/openssl.cnf",
-				     "terminfo",
-				     "timezone",
-				     NULL};
+static const char *const copied[] = {
+	"R", "alternatives", "ca-certificates.conf", "debian_version", "fonts", "host.conf", "java-17-openjdk",
+	"java-21-openjdk", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "localtime", "magic", "matplotlibrc",
+	"mime.types", "mono/4.5", "mono/config", "os-release", "perl", "php", "protocols", "python3", "python3.11",
+	"services", "ssl/certs", "ssl/openssl.cnf", "terminfo", "timezone", NULL
+};
 /* Of a rootfs, what is not bound: what is made here, what is nobody's business, and where there is nothing for
  * programs. */
 static const char *const not_bound[] = {"boot", "code", "data", "dev", "etc", "home", "lost+found", "media",
 					"mnt",  "proc", "root", "run", "sys", "tmp",  "var",        NULL};
 /* debootstrap copies these from the host that it runs on. */
 static const char *const not_copied[] = {"machine-id", "resolv.conf", "ssh", NULL};
-
-static bool listed(const char *const *names, const char *name)
-{
-	while (*names && !streq(*names, name))
-		names++;
-	return *names != NULL;
-}
 
 static int failed(struct err *err, const char *what, const char *name)
 {
@@ -329,11 +297,14 @@ static int fill_from_host(int root, const struct root_plan *plan, struct root_mo
 /* The next entry of a directory that does not begin with a dot and is not listed; NULL: none, or no directory. */
 static const char *next_entry(DIR *list, const char *const *without)
 {
-	struct dirent *entry;
+	for (struct dirent *entry; list && (entry = readdir(list));) {
+		const char *const *listed = without;
 
-	while (list && (entry = readdir(list)))
-		if (entry->d_name[0] != '.' && !listed(without, entry->d_name))
+		while (*listed && !streq(*listed, entry->d_name))
+			listed++;
+		if (entry->d_name[0] != '.' && !*listed)
 			return entry->d_name;
+	}
 	return NULL;
 }
 

@@ -103,69 +103,45 @@ static int parse_int(const struct bind *bind, struct json_object *value, void *r
 /* A string without a NUL; borrowed. */
 static int plain_string(const char *name, struct json_object *value, const char **ret, struct err *err)
 {
-	const char *text;
-
 	if (!json_object_is_type(value, json_type_string))
 		return wrong_type(name, "a string", value, err);
-	text = json_object_get_string(value);
+	const char *text = json_object_get_string(value);
+
 	if (strlen(text) != (size_t)json_object_get_string_len(value))
 		return err_member(err, name, "must not contain a NUL");
 	*ret = text;
 	return 0;
 }
 
-static int check_choices(const struct bind *bind, const char *text, struct err *err)
+/* BIND_STRING, BIND_CHARS and BIND_CHOICE. */
+static int parse_string(const struct bind *bind, struct json_object *value, void *to, struct err *err)
 {
 	auto_buf struct buf list = {0};
-
-	if (bind->choices == NULL)
-		return 0;
-	buf_init(&list, ERR_TEXT_SIZE);
-	for (size_t i = 0; bind->choices[i] != NULL; i++) {
-		if (streq(bind->choices[i], text))
-			return 0;
-		buf_printf(&list, "%s\"%s\"", i > 0 ? ", " : "", bind->choices[i]);
-	}
-	return err_member(err, bind->name, "must be one of %s", list.data);
-}
-
-static int parse_string(const struct bind *bind, struct json_object *value, const char **ret, struct err *err)
-{
+	struct bind bounded = *bind;
+	unsigned choice = 0;
 	const char *text;
 	int result = plain_string(bind->name, value, &text, err);
 
+	if (bind->type == BIND_CHARS)
+		bounded.max = (int64_t)bind->size - 1;
 	if (result == 0)
-		result = check_count(bind, strlen(text), "bytes", err);
-	if (result == 0)
-		result = check_choices(bind, text, err);
-	if (result == 0)
-		*ret = text;
-	return result;
-}
-
-static int parse_chars(const struct bind *bind, struct json_object *value, char *ret, struct err *err)
-{
-	struct bind bounded = *bind;
-	const char *text;
-
-	bounded.max = (int64_t)bind->size - 1;
-	int result = parse_string(&bounded, value, &text, err);
-	if (result == 0)
-		memcpy(ret, text, strlen(text) + 1);
-	return result;
-}
-
-static int parse_choice(const struct bind *bind, struct json_object *value, unsigned *ret, struct err *err)
-{
-	const char *text;
-	int result = parse_string(bind, value, &text, err);
-	unsigned i = 0;
-
-	while (result == 0 && !streq(bind->choices[i], text))
-		i++;
-	if (result == 0)
-		*ret = i;
-	return result;
+		result = check_count(&bounded, strlen(text), "bytes", err);
+	if (result < 0)
+		return result;
+	if (bind->choices != NULL) {
+		buf_init(&list, ERR_TEXT_SIZE);
+		for (; bind->choices[choice] != NULL && !streq(bind->choices[choice], text); choice++)
+			buf_printf(&list, "%s\"%s\"", choice > 0 ? ", " : "", bind->choices[choice]);
+		if (bind->choices[choice] == NULL)
+			return err_member(err, bind->name, "must be one of %s", list.data);
+	}
+	if (bind->type == BIND_CHARS)
+		memcpy(to, text, strlen(text) + 1);
+	else if (bind->type == BIND_CHOICE)
+		*(unsigned *)to = choice;
+	else
+		*(const char **)to = text;
+	return 0;
 }
 
 static int parse_text(const struct bind *bind, struct json_object *value, struct bind_text *ret, struct err *err)
@@ -221,29 +197,6 @@ static int map_item(struct json_object *item, const char **ret_key, const char *
 	return 0;
 }
 
-static int fill_map(const struct bind *bind, struct json_object *value, const struct bind_map *map, struct err *err)
-{
-	size_t at = 0;
-
-	if (json_object_is_type(value, json_type_object)) {
-		json_object_object_foreach(value, key, item)
-		{
-			map->keys[at] = key;
-			if (plain_string(key, item, &map->values[at++], err) < 0)
-				return inside(err, bind->name, -1);
-		}
-		return 0;
-	}
-	for (; at < map->count; at++) {
-		if (map_item(json_object_array_get_idx(value, at), &map->keys[at], &map->values[at], err) < 0)
-			return inside(err, bind->name, (ssize_t)at);
-		for (size_t i = 0; i < at; i++)
-			if (streq(map->keys[i], map->keys[at]))
-				return err_member(err, bind->name, "has the name \"%.40s\" twice", map->keys[i]);
-	}
-	return 0;
-}
-
 static int parse_map(const struct bind *bind, struct json_object *value, struct bind_map *ret, unsigned view,
 		     struct err *err)
 {
@@ -259,9 +212,23 @@ static int parse_map(const struct bind *bind, struct json_object *value, struct 
 		return result;
 	keys = xcalloc(count, sizeof(*keys));
 	values = xcalloc(count, sizeof(*values));
-	result = fill_map(bind, value, &(struct bind_map){keys, values, count}, err);
-	if (result < 0)
-		return result;
+	if (!list) {
+		size_t at = 0;
+
+		json_object_object_foreach(value, key, item)
+		{
+			keys[at] = key;
+			if (plain_string(key, item, &values[at++], err) < 0)
+				return inside(err, bind->name, -1);
+		}
+	}
+	for (size_t at = 0; list && at < count; at++) {
+		if (map_item(json_object_array_get_idx(value, at), &keys[at], &values[at], err) < 0)
+			return inside(err, bind->name, (ssize_t)at);
+		for (size_t i = 0; i < at; i++)
+			if (streq(keys[i], keys[at]))
+				return err_member(err, bind->name, "has the name \"%.40s\" twice", keys[i]);
+	}
 	free(ret->keys);
 	free(ret->values);
 	*ret = (struct bind_map){steal(&keys), steal(&values), count};
@@ -338,11 +305,9 @@ static int parse_member(const struct bind *bind, struct json_object *value, void
 	case BIND_INT:
 		return parse_int(bind, value, to, err);
 	case BIND_STRING:
-		return parse_string(bind, value, to, err);
 	case BIND_CHARS:
-		return parse_chars(bind, value, to, err);
 	case BIND_CHOICE:
-		return parse_choice(bind, value, to, err);
+		return parse_string(bind, value, to, err);
 	case BIND_TEXT:
 		return parse_text(bind, value, to, err);
 	case BIND_STRINGS:
@@ -362,57 +327,28 @@ static int parse_member(const struct bind *bind, struct json_object *value, void
 	return err_set(err, ERR_INTERNAL, "the table's entry for %s has no type", bind->name);
 }
 
-static bool known(const struct bind *table, const char *key, unsigned view)
+/* The table's first name that is the same as `key`, by streq or str_near; NULL: none. */
+static const char *find_name(const struct bind *table, const char *key, unsigned view,
+			     bool (*same)(const char *, const char *))
 {
-	for (const struct bind *bind = table; bind->name != NULL; bind++)
-		if (bind_in_view(bind, view) &&
-		    (bind->type == BIND_INLINE ? known(bind->table, key, view) : streq(bind->name, key)))
-			return true;
-	return false;
-}
+	const char *name = NULL;
 
-/* The first name that a typing error made this of; NULL: none. */
-static const char *near_one(const struct bind *table, const char *key, unsigned view)
-{
-	const char *near = NULL;
-
-	for (const struct bind *bind = table; bind->name != NULL && near == NULL; bind++) {
+	for (const struct bind *bind = table; bind->name != NULL && name == NULL; bind++) {
 		if (!bind_in_view(bind, view))
 			continue;
 		if (bind->type == BIND_INLINE)
-			near = near_one(bind->table, key, view);
-		else if (str_near(bind->name, key))
-			near = bind->name;
+			name = find_name(bind->table, key, view, same);
+		else if (same(bind->name, key))
+			name = bind->name;
 	}
-	return near;
-}
-
-static int check_unknown(const struct bind *table, struct json_object *object, unsigned view, struct err *err)
-{
-	json_object_object_foreach(object, key, value)
-	{
-		(void)value;
-		if (known(table, key, view))
-			continue;
-		const char *near = near_one(table, key, view);
-
-		if (near != NULL)
-			return err_member(err, key, "unknown member, did you mean \"%s\"?", near);
-		return err_member(err, key, "unknown member");
-	}
-	return 0;
-}
-
-/* What a client means that writes every member that there may be. */
-static bool left_out(const struct bind *bind, struct json_object *value, unsigned view)
-{
-	return value == NULL && (view & ASKED) != 0 && !(bind->flags & BIND_REQUIRED);
+	return name;
 }
 
 static int parse_members(const struct bind *table, struct json_object *object, void *base, unsigned view,
 			 struct err *err)
 {
 	for (const struct bind *bind = table; bind->name != NULL; bind++) {
+		const bool required = bind->flags & BIND_REQUIRED;
 		struct json_object *value;
 		int result = 0;
 
@@ -420,9 +356,10 @@ static int parse_members(const struct bind *table, struct json_object *object, v
 			continue;
 		if (bind->type == BIND_INLINE)
 			result = parse_members(bind->table, object, field(bind, base), view, err);
-		else if (json_object_object_get_ex(object, bind->name, &value) && !left_out(bind, value, view))
+		else if (json_object_object_get_ex(object, bind->name, &value) &&
+			 (value != NULL || !(view & ASKED) || required)) /* a model may write every member, as null */
 			result = parse_member(bind, value, field(bind, base), view, err);
-		else if (bind->flags & BIND_REQUIRED)
+		else if (required)
 			result = err_member(err, bind->name, "is required");
 		if (result < 0 && !(view & LENIENT))
 			return result;
@@ -437,8 +374,16 @@ static int parse_object(const struct bind *table, struct json_object *object, vo
 		return err_set(err, ERR_INVALID, "must be an object, not %s", type_name(object));
 	int result = parse_members(table, object, base, view, err);
 
-	if (result == 0 && !(view & LENIENT))
-		result = check_unknown(table, object, view, err);
+	json_object_object_foreach(object, key, value)
+	{
+		(void)value;
+		if (result < 0 || view & LENIENT || find_name(table, key, view, streq) != NULL)
+			continue;
+		const char *near = find_name(table, key, view, str_near);
+
+		result = near != NULL ? err_member(err, key, "unknown member, did you mean \"%s\"?", near)
+				      : err_member(err, key, "unknown member");
+	}
 	if (result < 0)
 		bind_clear(table, base);
 	return result;

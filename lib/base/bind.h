@@ -80,6 +80,10 @@ struct bind {
 	int64_t none;             /* BIND_INT: this is empty instead of 0 */
 };
 
+/* A row, with what else it has behind its type: BIND_MEMBER(struct ask, query, "query", BIND_STRING, .max = 500) */
+#define BIND_MEMBER(struct_, member_, name_, type_, ...)                                                               \
+	{.name = name_, .type = type_, .offset = offsetof(struct_, member_), ##__VA_ARGS__}
+
 static inline bool bind_in_view(const struct bind *bind, unsigned view)
 {
 	return bind->views == 0 || (bind->views & view) != 0;

@@ -19,27 +19,6 @@ static const void *field_const(const struct bind *bind, const void *base)
 
 #define OUTPUT (1u << 31) /* with a view: bind_schema_output */
 
-static void schema_string(struct json_object *schema, const struct bind *bind)
-{
-	json_add_string(schema, "type", "string");
-	if (bind->choices != NULL) {
-		struct json_object *choices = json_object_new_array();
-
-		for (size_t i = 0; bind->choices[i] != NULL; i++)
-			json_object_array_add(choices, json_object_new_string(bind->choices[i]));
-		json_add(schema, "enum", choices);
-	}
-}
-
-static void schema_int(struct json_object *schema, const struct bind *bind)
-{
-	json_add_string(schema, "type", "integer");
-	if (bind->min != INT64_MIN)
-		json_add_int(schema, "minimum", bind->min);
-	if (bind->max != INT64_MAX)
-		json_add_int(schema, "maximum", bind->max);
-}
-
 static struct json_object *string_schema(void)
 {
 	struct json_object *schema = json_object_new_object();
@@ -90,13 +69,24 @@ static struct json_object *schema_type(const struct bind *bind, unsigned view)
 		json_add_string(schema, "type", "boolean");
 		break;
 	case BIND_INT:
-		schema_int(schema, bind);
+		json_add_string(schema, "type", "integer");
+		if (!(view & OUTPUT) && bind->min != INT64_MIN)
+			json_add_int(schema, "minimum", bind->min);
+		if (!(view & OUTPUT) && bind->max != INT64_MAX)
+			json_add_int(schema, "maximum", bind->max);
 		break;
 	case BIND_STRING:
 	case BIND_CHARS:
 	case BIND_CHOICE:
 	case BIND_TEXT:
-		schema_string(schema, bind);
+		json_add_string(schema, "type", "string");
+		if (bind->choices != NULL) {
+			struct json_object *choices = json_object_new_array();
+
+			for (size_t i = 0; bind->choices[i] != NULL; i++)
+				json_object_array_add(choices, json_object_new_string(bind->choices[i]));
+			json_add(schema, "enum", choices);
+		}
 		break;
 	case BIND_STRINGS:
 	case BIND_OBJECTS:
@@ -117,13 +107,7 @@ static struct json_object *schema_type(const struct bind *bind, unsigned view)
 
 static struct json_object *schema_member(const struct bind *bind, unsigned view)
 {
-	struct bind shown = *bind;
-
-	if (view & OUTPUT) {
-		shown.min = bind->type == BIND_INT ? INT64_MIN : 0;
-		shown.max = bind->type == BIND_INT ? INT64_MAX : 0;
-	}
-	struct json_object *schema = schema_type(&shown, view);
+	struct json_object *schema = schema_type(bind, view);
 
 	if (bind->null & view) {
 		struct json_object *types = json_object_new_array();
@@ -196,16 +180,6 @@ static int64_t int_of(const struct bind *bind, const void *from)
 	return bind->size == sizeof(int) ? *(const int *)from : *(const int64_t *)from;
 }
 
-static bool is_empty(const struct bind *bind, const void *from);
-
-static bool all_empty(const struct bind *table, const void *bound)
-{
-	for (const struct bind *bind = table; bind->name != NULL; bind++)
-		if (!is_empty(bind, field_const(bind, bound)))
-			return false;
-	return true;
-}
-
 static bool json_empty(struct json_object *value)
 {
 	return value == NULL || (json_object_is_type(value, json_type_array) && json_object_array_length(value) == 0);
@@ -237,7 +211,10 @@ static bool is_empty(const struct bind *bind, const void *from)
 		return ((const struct bind_objects *)from)->count == 0;
 	case BIND_OBJECT:
 	case BIND_INLINE:
-		return all_empty(bind->table, from);
+		for (const struct bind *member = bind->table; member->name != NULL; member++)
+			if (!is_empty(member, field_const(member, from)))
+				return false;
+		return true;
 	case BIND_ANY:
 		return json_empty(*(struct json_object *const *)from);
 	case BIND_CHOICE:
@@ -246,18 +223,15 @@ static bool is_empty(const struct bind *bind, const void *from)
 	return false;
 }
 
-static struct json_object *print_json(const struct bind *bind, struct json_object *value)
-{
-	bool list = bind->type == BIND_OBJECTS || bind->type == BIND_STRINGS;
-
-	return value != NULL ? json_object_get(value) : list ? json_object_new_array() : NULL;
-}
-
 /* NULL: absent. */
 static struct json_object *print_member(const struct bind *bind, const void *from, unsigned view)
 {
-	if (bind->flags & BIND_JSON)
-		return print_json(bind, *(struct json_object *const *)from);
+	if (bind->flags & BIND_JSON) {
+		struct json_object *value = *(struct json_object *const *)from;
+		bool list = bind->type == BIND_OBJECTS || bind->type == BIND_STRINGS;
+
+		return value != NULL ? json_object_get(value) : list ? json_object_new_array() : NULL;
+	}
 	switch (bind->type) {
 	case BIND_BOOL:
 		return json_object_new_boolean(*(const bool *)from);

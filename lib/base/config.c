@@ -12,6 +12,7 @@
 #include <ctype.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "util.h"
@@ -20,8 +21,9 @@
 #define ENVIRONMENT_PREFIX "SALLYPORT_"
 #define PROGRAM_PARENTS    4 /* a development program is in build/[san/]bin of the checkout */
 
-#define DAY_SECONDS 86400
-#define MANY        1000000
+#define MANY    1000000
+#define NAME    "sallyport/sallyport.conf"
+#define MACHINE "/etc/" NAME
 
 #define PART(part, name_, type_, min_, max_, text_)                                                                    \
 	{                                                                                                              \
@@ -41,8 +43,6 @@ static const struct bind gateway_table[] = {
 	PART(gateway, allowed_hosts, BIND_STRINGS, 0, 64,
 	     "Host headers to accept besides public_base_url's and loopback's"),
 	PART(gateway, http_sse, BIND_BOOL, 0, 0, "serve the transport of 2024-11-05, too: /sse and /messages"),
-	PART(gateway, profile, BIND_STRING, 1, 16,
-	     "production; conformance: the official suite's fixtures, no tokens, loopback only"),
 	{0},
 };
 
@@ -132,6 +132,32 @@ static const struct bind admin_table[] = {
 	{0},
 };
 
+static const struct bind network_table[] = {
+	PART(network, allow, BIND_STRINGS, 0, CONFIG_HOSTS_MAX,
+	     "what programs with network reach, host:port or *.domain:port; empty: nothing"),
+	PART(network, proxy, BIND_STRING, 0, 1024,
+	     "proxy through which they do: http://[user:password@]host:port; empty: directly"),
+	PART(network, proxy_resolves, BIND_BOOL, 0, 0,
+	     "give the proxy names instead of the addresses that were checked"),
+	PART(network, connections, BIND_INT, 1, 4096, "concurrent connections of one program; more wait"),
+	PART(network, mb, BIND_INT, 0, 1000000, "data of one program, both directions together; 0: no limit"),
+	{0},
+};
+
+static const struct bind upstream_table[] = {
+	PART(upstream, file, BIND_STRING, 0, PATH_MAX,
+	     "file of the MCP servers whose tools programs may call; empty: none"),
+	PART(upstream, secrets_dir, BIND_STRING, 0, PATH_MAX,
+	     "folder of files that hold the values of variables in upstream.file; empty: the environment has them"),
+	PART(upstream, binds, BIND_STRINGS, 0, CONFIG_BINDS_MAX, "folders that jailed servers may see, read-only"),
+	PART(upstream, calls, BIND_INT, 1, MANY, "calls of one run, refused ones included"),
+	PART(upstream, calls_per_minute, BIND_INT, 0, MANY, "calls of one owner in a minute; 0: no limit"),
+	PART(upstream, in_flight, BIND_INT, 1, 64, "concurrent calls of one run; more wait"),
+	PART(upstream, argument_kb, BIND_INT, 1, 2048, "KiB of one call's arguments"),
+	PART(upstream, result_kb, BIND_INT, 1, 65536, "KiB of one call's result"),
+	{0},
+};
+
 static const struct bind tools_table[] = {
 	PART(tools, text, BIND_STRING, 1, 16, "form of run_code's text block: plain or json"),
 	PART(tools, links, BIND_BOOL, 0, 0, "name files as resource links, too"),
@@ -151,10 +177,6 @@ static const struct bind tools_table[] = {
 		.name = #name_, .type = BIND_OBJECT, .offset = offsetof(struct config, name_), .table = name_##_table, \
 		.description = text_                                                                                   \
 	}
-
-/* In files of their own. */
-#define network_table  config_network_table
-#define upstream_table config_upstream_table
 
 const struct bind config_table[] = {
 	{.name = "data_dir",
@@ -187,7 +209,7 @@ const struct bind config_table[] = {
 static const struct config defaults = {
 	.data_dir = "",
 	.public_base_url = "",
-	.gateway = {.socket = "", .threads = 16, .accel_prefix = "", .profile = "production"},
+	.gateway = {.socket = "", .threads = 16, .accel_prefix = ""},
 	.jailer = {.socket = "", .program = "", .runners_dir = "", .modules_dir = "", .cgroup = "sallyport",
 		   .jails = 64, .disk_read_mb = 100},
 	.limits =
@@ -201,8 +223,8 @@ static const struct config defaults = {
 		  .secrets_dir = "",
 		  .upstream = "code"},
 	.network = {.proxy = "", .connections = 256, .mb = 1024},
-	.upstream = {.file = "", .secrets_dir = "", .calls = 200, .in_flight = 8, .argument_kb = 1024,
-		     .result_kb = 5120},
+	.upstream =
+		{.file = "", .secrets_dir = "", .calls = 200, .in_flight = 8, .argument_kb = 1024, .result_kb = 5120},
 	.retention =
 		{.owner_mb = 10240, .conversation_days = 30, .when_full = "refuse", .free_mb = 64, .free_inodes = 1000},
 	.metrics = {.enabled = true, .token = ""},
@@ -213,30 +235,30 @@ static const struct config defaults = {
 
 /* Members that hold paths: {group or NULL, member}. */
 static const char *const path_members[][2] = {
-	{NULL, "data_dir"},        {"gateway", "socket"},     {"jailer", "socket"},
-	{"jailer", "program"},     {"jailer", "runners_dir"}, {"jailer", "modules_dir"},
-	{"tools", "snippets_dir"}, {"tools", "secrets_dir"},  {"upstream", "file"},      {"upstream", "secrets_dir"},
+	{NULL, "data_dir"},        {"gateway", "socket"},       {"jailer", "socket"},      {"jailer", "program"},
+	{"jailer", "runners_dir"}, {"jailer", "modules_dir"},   {"tools", "snippets_dir"}, {"tools", "secrets_dir"},
+	{"upstream", "file"},      {"upstream", "secrets_dir"},
 };
 
 /* Members of earlier versions, with what takes their place. */
 static const struct {
 	const char *group, *member, *instead;
 } removed_members[] = {
+	{"gateway", "profile",
+	 "was removed: only the gateway of `make run PROFILE=conformance` has the fixtures of the conformance suite"},
 	{"tools", "results",
 	 "was removed: choose for a token (sallyport token add --results) or in the address (/mcp?results=none)"},
 };
 
-/* Variables that are read elsewhere and are no members. */
-static const char *const other_variables[] = {"SALLYPORT_CONFIG"};
-
-/* Does the variable's name (behind the prefix) mean this member? */
-static bool names_member(const char *variable, size_t length, const char *group, const char *member)
+/* The environment variable of a member; `group` NULL: a member of the top. The caller's. */
+static char *variable_of(const char *group, const char *member)
 {
-	auto_free char *name = group != NULL ? xasprintf("%s_%s", group, member) : xstrdup(member);
+	char *name = group != NULL ? xasprintf(ENVIRONMENT_PREFIX "%s_%s", group, member)
+				   : xasprintf(ENVIRONMENT_PREFIX "%s", member);
 
 	for (char *c = name; *c != '\0'; c++)
 		*c = (char)toupper((unsigned char)*c);
-	return strlen(name) == length && memcmp(name, variable, length) == 0;
+	return name;
 }
 
 struct found {
@@ -244,45 +266,44 @@ struct found {
 	const char *group; /* NULL: a member of the top */
 };
 
-static bool find_member(const char *variable, size_t length, struct found *ret)
+/* The first member whose variable is the same as `variable`, by streq or str_near. */
+static bool find_member(const char *variable, bool (*same)(const char *, const char *), struct found *ret)
 {
 	for (const struct bind *bind = config_table; bind->name != NULL; bind++) {
-		if (bind->type != BIND_OBJECT && names_member(variable, length, NULL, bind->name)) {
-			*ret = (struct found){bind, NULL};
-			return true;
-		}
-		for (const struct bind *part = bind->table; part != NULL && part->name != NULL; part++)
-			if (names_member(variable, length, bind->name, part->name)) {
-				*ret = (struct found){part, bind->name};
+		const char *group = bind->type == BIND_OBJECT ? bind->name : NULL;
+
+		for (const struct bind *part = group != NULL ? bind->table : bind; part->name != NULL; part++) {
+			auto_free char *name = variable_of(group, part->name);
+
+			if (same(variable, name)) {
+				*ret = (struct found){part, group};
 				return true;
 			}
+			if (group == NULL)
+				break;
+		}
 	}
 	return false;
 }
 
-/* "a,b" as ["a","b"]; the empty text is the empty array. */
-static struct json_object *split_list(const char *text)
-{
-	struct json_object *array = json_object_new_array();
-
-	while (*text != '\0') {
-		size_t length = strcspn(text, ",");
-
-		json_object_array_add(array, json_object_new_string_len(text, (int)length));
-		text += length + (text[length] == ',');
-	}
-	return array;
-}
-
-/* The variable's text as a value of the member's type. What is no number or truth value stays a string: the binding
- * refuses it. */
+/* The variable's text as a value of the member's type. A text that is not a number or a truth value stays a string: the
+ * binding refuses it. A list is "a,b"; the empty text is the empty list. */
 static struct json_object *value_of(const struct bind *bind, const char *text)
 {
 	uint64_t number;
 	bool negative = text[0] == '-';
 
-	if (bind->type == BIND_STRINGS)
-		return split_list(text);
+	if (bind->type == BIND_STRINGS) {
+		struct json_object *array = json_object_new_array();
+
+		while (*text != '\0') {
+			size_t length = strcspn(text, ",");
+
+			json_object_array_add(array, json_object_new_string_len(text, (int)length));
+			text += length + (text[length] == ',');
+		}
+		return array;
+	}
 	if (bind->type == BIND_INT && parse_u64(text + negative, 0, INT64_MAX, &number) == 0)
 		return json_object_new_int64(negative ? -(int64_t)number : (int64_t)number);
 	if (bind->type == BIND_BOOL && (streq(text, "true") || streq(text, "1")))
@@ -292,19 +313,15 @@ static struct json_object *value_of(const struct bind *bind, const char *text)
 	return json_object_new_string(text);
 }
 
-/* The member of `document` that `found` names becomes value. */
-static void put_member(struct json_object *document, const struct found *found, struct json_object *value)
+static void put_member(struct json_object *document, const char *group, const char *member, struct json_object *value)
 {
-	struct json_object *group = document;
+	struct json_object *owner = group != NULL ? json_get(document, group, json_type_object) : document;
 
-	if (found->group != NULL) {
-		group = json_get(document, found->group, json_type_object);
-		if (group == NULL) {
-			group = json_object_new_object();
-			json_add(document, found->group, group);
-		}
+	if (owner == NULL) {
+		owner = json_object_new_object();
+		json_add(document, group, owner);
 	}
-	json_add(group, found->bind->name, value);
+	json_add(owner, member, value);
 }
 
 static int check_document(struct json_object *document, struct err *err)
@@ -327,63 +344,41 @@ static int check_document(struct json_object *document, struct err *err)
 	return result;
 }
 
-static int unknown_variable(const char *variable, size_t length, struct err *err)
+static int unknown_variable(const char *name, struct err *err)
 {
-	const size_t prefix = strlen(ENVIRONMENT_PREFIX);
-	auto_free char *name = xstrndup(variable, length);
-
-	for (size_t i = 0; i < ARRAY_SIZE(removed_members); i++)
-		if (names_member(variable + prefix, length - prefix, removed_members[i].group,
-				 removed_members[i].member))
-			return err_member(err, name, "%s", removed_members[i].instead);
-
-	for (const struct bind *bind = config_table; bind->name != NULL; bind++)
-		for (const struct bind *part = bind->type == BIND_OBJECT ? bind->table : bind; part->name != NULL;
-		     part++) {
-			auto_free char *near = bind->type == BIND_OBJECT
-						       ? xasprintf(ENVIRONMENT_PREFIX "%s_%s", bind->name, part->name)
-						       : xasprintf(ENVIRONMENT_PREFIX "%s", bind->name);
-
-			for (char *c = near; *c != '\0'; c++)
-				*c = (char)toupper((unsigned char)*c);
-			if (str_near(name, near))
-				return err_member(err, name, "unknown environment variable, did you mean %s?", near);
-			if (bind->type != BIND_OBJECT)
-				break;
-		}
-	return err_member(err, name, "unknown environment variable: no member of the configuration has this name");
-}
-
-static int apply_variable(const char *variable, struct json_object *document, struct err *err)
-{
-	const size_t prefix = strlen(ENVIRONMENT_PREFIX);
-	size_t length = strcspn(variable, "=");
 	struct found found;
 
-	for (size_t i = 0; i < ARRAY_SIZE(other_variables); i++)
-		if (strlen(other_variables[i]) == length && memcmp(other_variables[i], variable, length) == 0)
-			return 0;
-	if (variable[length] == '\0' || !find_member(variable + prefix, length - prefix, &found))
-		return unknown_variable(variable, length, err);
+	for (size_t i = 0; i < ARRAY_SIZE(removed_members); i++) {
+		auto_free char *removed = variable_of(removed_members[i].group, removed_members[i].member);
 
-	auto_json struct json_object *alone = json_object_new_object();
+		if (streq(name, removed))
+			return err_member(err, name, "%s", removed_members[i].instead);
+	}
+	if (!find_member(name, str_near, &found))
+		return err_member(err, name,
+				  "unknown environment variable: no member of the configuration has this name");
+	auto_free char *near = variable_of(found.group, found.bind->name);
 
-	put_member(alone, &found, value_of(found.bind, variable + length + 1));
-	if (check_document(alone, err) < 0)
-		return err_wrap(err, "environment variable %.*s", (int)length, variable);
-	put_member(document, &found, value_of(found.bind, variable + length + 1));
-	return 0;
+	return err_member(err, name, "unknown environment variable, did you mean %s?", near);
 }
 
-static int apply_environment(struct json_object *document, struct err *err)
+/* `variable`: "NAME=value". */
+static int apply_variable(const char *variable, struct json_object *document, struct err *err)
 {
-	for (char **variable = environ; variable != NULL && *variable != NULL; variable++)
-		if (str_starts(*variable, ENVIRONMENT_PREFIX)) {
-			int result = apply_variable(*variable, document, err);
+	size_t length = strcspn(variable, "=");
+	auto_free char *name = xstrndup(variable, length);
+	struct found found;
 
-			if (result < 0)
-				return result;
-		}
+	if (streq(name, "SALLYPORT_CONFIG")) /* config_load reads it */
+		return 0;
+	if (variable[length] == '\0' || !find_member(name, streq, &found))
+		return unknown_variable(name, err);
+	auto_json struct json_object *alone = json_object_new_object();
+
+	put_member(alone, found.group, found.bind->name, value_of(found.bind, variable + length + 1));
+	if (check_document(alone, err) < 0)
+		return err_wrap(err, "environment variable %s", name);
+	put_member(document, found.group, found.bind->name, value_of(found.bind, variable + length + 1));
 	return 0;
 }
 
@@ -402,18 +397,8 @@ static void resolve_paths(struct json_object *document, const char *folder)
 	}
 }
 
-/* The file's folder as an absolute path; the caller's. */
-static int folder_of(const char *path, char **ret, struct err *err)
-{
-	const char *slash = strrchr(path, '/');
-	auto_free char *folder =
-		slash == NULL ? xstrdup(".") : xstrndup(path, (size_t)(slash - path) + (slash == path));
-
-	*ret = realpath(folder, NULL);
-	return *ret != NULL ? 0 : err_errno(err, "%s", folder);
-}
-
-static int read_document(const char *path, struct json_object **ret, struct err *err)
+/* The file at `path` as a document, and its folder as an absolute path; both are the caller's. */
+static int read_document(const char *path, struct json_object **ret, char **ret_folder, struct err *err)
 {
 	auto_free char *text = NULL;
 	auto_json struct json_object *document = NULL;
@@ -427,43 +412,60 @@ static int read_document(const char *path, struct json_object **ret, struct err 
 		result = check_document(document, err);
 	if (result < 0)
 		return err_wrap(err, "%s", path), result;
+	const char *slash = strrchr(path, '/');
+	auto_free char *folder =
+		slash == NULL ? xstrdup(".") : xstrndup(path, (size_t)(slash - path) + (slash == path));
+
+	*ret_folder = realpath(folder, NULL);
+	if (*ret_folder == NULL)
+		return err_errno(err, "%s", folder);
 	*ret = steal(&document);
 	return 0;
 }
 
-/* Where the runners stand when nobody says it: installed below share/, or in the checkout that the program was built
- * in. */
-static char *find_runners(void)
+/* The default of runners_dir: installed below share/, or in the checkout that the program was built in. */
+static void default_runners(struct json_object *document)
 {
+	if (json_get_string(json_get(document, "jailer", json_type_object), "runners_dir") != NULL)
+		return;
 	auto_free char *folder = config_program_dir();
 	auto_free char *up = xasprintf("%s/..", folder);
 	auto_free char *installed = xasprintf("%s/share/sallyport/runners", up);
+	auto_free char *found = access(installed, R_OK) == 0 ? steal(&installed) : NULL;
 
-	if (access(installed, R_OK) == 0)
-		return steal(&installed);
-	for (int i = 0; i < PROGRAM_PARENTS; i++) {
+	for (int i = 0; i < PROGRAM_PARENTS && found == NULL; i++) {
 		auto_free char *there = xasprintf("%s/jail/runners", up), *next = xasprintf("%s/..", up);
 
 		if (access(there, R_OK) == 0)
-			return realpath(there, NULL);
+			found = realpath(there, NULL);
 		free(up);
 		up = steal(&next);
 	}
-	return NULL;
+	if (found != NULL)
+		put_member(document, "jailer", "runners_dir", json_object_new_string(found));
 }
 
-static void default_runners(struct json_object *document)
+/* A file that another user could have put there does not count: with sudo, HOME may be another user's. */
+static bool is_ours(const char *path)
 {
-	struct found found = {.group = "jailer"};
-	auto_free char *path = NULL;
+	struct stat status;
 
-	for (found.bind = jailer_table; !streq(found.bind->name, "runners_dir"); found.bind++)
-		;
-	if (json_get_string(json_get(document, "jailer", json_type_object), "runners_dir") != NULL)
-		return;
-	path = find_runners();
-	if (path != NULL)
-		put_member(document, &found, json_object_new_string(path));
+	return stat(path, &status) == 0 && S_ISREG(status.st_mode) &&
+	       (status.st_uid == geteuid() || status.st_uid == 0) && access(path, R_OK) == 0;
+}
+
+char *config_find(void)
+{
+	const char *folder = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
+	auto_free char *own = NULL;
+
+	if (folder && folder[0] == '/')
+		own = xasprintf("%s/" NAME, folder);
+	else if (home && home[0] == '/')
+		own = xasprintf("%s/.config/" NAME, home);
+	if (own && is_ours(own))
+		return steal(&own);
+	return is_ours(MACHINE) ? xstrdup(MACHINE) : NULL;
 }
 
 int config_load(const char *path, struct config *ret, struct err *err)
@@ -478,15 +480,14 @@ int config_load(const char *path, struct config *ret, struct err *err)
 	if (path == NULL)
 		path = found = config_find();
 	if (path != NULL && path[0] != '\0') {
-		result = read_document(path, &document, err);
-		if (result == 0)
-			result = folder_of(path, &folder, err);
+		result = read_document(path, &document, &folder, err);
 	} else {
 		path = NULL;
 		document = json_object_new_object();
 	}
-	if (result == 0)
-		result = apply_environment(document, err);
+	for (char **variable = environ; result == 0 && variable != NULL && *variable != NULL; variable++)
+		if (str_starts(*variable, ENVIRONMENT_PREFIX))
+			result = apply_variable(*variable, document, err);
 	if (result < 0)
 		return result;
 	if (folder != NULL)

@@ -34,9 +34,7 @@ struct config {
 					     ourselves */
 		struct bind_strings allowed_origins; /* besides public_base_url's own and loopback's */
 		struct bind_strings allowed_hosts;
-		bool http_sse;       /* the transport of 2024-11-05: /sse and /messages */
-		const char *profile; /* "production", or "conformance": the suite's fixtures and no tokens, on loopback
-					only */
+		bool http_sse; /* the transport of 2024-11-05: /sse and /messages */
 	} gateway;
 	struct {
 		const char *socket;  /* "" = a private jailer */
@@ -136,13 +134,12 @@ int config_load(const char *path, struct config *ret, struct err *err);
 /* ~/.config/sallyport/sallyport.conf ($XDG_CONFIG_HOME), else /etc/sallyport/sallyport.conf, whichever is there, can be
  * read, and belongs to this user or root; NULL: neither. The caller's. */
 char *config_find(void);
-/* What one table cannot say: a default is not above its cap, a form is one of a list (config_check.c). */
+/* Checks what the table cannot express: a default is not above its cap, a form is one of a list (config_check.c). */
 int config_check(const struct config *config, struct err *err);
 void config_clear(struct config *config);
-/* config_network.c: what the texts of the network group mean. */
-extern const struct bind config_network_table[];
-extern const struct bind config_upstream_table[]; /* in the same file */
-int config_network_check(const struct config *config, struct err *err);
+#define auto_config __attribute__((cleanup(config_clear)))
+
+/* An entry of network.allow. */
 struct config_host { /* "db.example.com:5432", "*.example.com:443", "10.0.0.5:80 private" */
 	char host[HOST_SIZE]; /* normalised; without "*." */
 	uint16_t port;
@@ -151,6 +148,7 @@ struct config_host { /* "db.example.com:5432", "*.example.com:443", "10.0.0.5:80
 	bool is_private; /* may be an address that is not public */
 };
 int config_host_parse(const char *entry, struct config_host *ret, struct err *err);
+/* network.proxy. */
 struct config_proxy {
 	char host[HOST_SIZE];
 	uint16_t port;
@@ -158,6 +156,6 @@ struct config_proxy {
 	size_t n_credentials;
 };
 int config_proxy_parse(const char *url, struct config_proxy *ret, struct err *err);
-#define auto_config __attribute__((cleanup(config_clear)))
+
 /* Directory of the running program (/proc/self/exe), for what is next to it; the caller's. */
 char *config_program_dir(void);

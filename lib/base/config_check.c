@@ -1,12 +1,11 @@
 /*
- * config_check.c - what members of the configuration must be to themselves and to each other, beyond their type and
- * range.
+ * config_check.c - checks members of the configuration beyond their type and range, and against each other; parses the
+ * entries of network.allow and network.proxy.
  *
- * Each error names one member and says what it must be. The values are those that count: file, variables and defaults
- * together.
+ * Each error names one member and says what it must be. The checked values are the final ones: file, variables and
+ * defaults together.
  */
 #include "config.h"
-#include "log.h"
 #include "util.h"
 
 /* A default above its cap. */
@@ -33,13 +32,15 @@ static int check_caps(const struct config_limits *limits, struct err *err)
 	return 0;
 }
 
-/* Guests' ids on the host: nobody else's. Below are accounts (and nobody, 65534), the last one means "none" to the
- * kernel. */
+/* Guests' ids on the host belong to no other account: accounts (and nobody, 65534) are below, and the last id means
+ * "none" to the kernel. */
 #define IDS_FIRST 65536
 #define IDS_LAST  (UINT32_MAX - 1)
 
-static int check_ids(int64_t base, int64_t count, struct err *err)
+static int check_jailer(const struct config *config, struct err *err)
 {
+	const int64_t base = config->jailer.id_base, count = config->jailer.id_count;
+
 	if ((base == 0) != (count == 0))
 		return err_member(err, "jailer.id_base", "and jailer.id_count belong together: set both or none");
 	if (base != 0 && base < IDS_FIRST)
@@ -50,6 +51,8 @@ static int check_ids(int64_t base, int64_t count, struct err *err)
 		return err_member(err, "jailer.id_count",
 				  "%lld ids from %lld go beyond the last one, %u: lower one of them", (long long)count,
 				  (long long)base, IDS_LAST);
+	if (strchr(config->jailer.cgroup, '/') != NULL || config->jailer.cgroup[0] == '.')
+		return err_member(err, "jailer.cgroup", "must be a plain name");
 	return 0;
 }
 
@@ -67,37 +70,30 @@ static int check_public_base_url(const char *url, struct err *err)
 	return 0;
 }
 
-/* The fixtures come without authentication, so they must not be reachable from elsewhere. */
-static int check_profile(const struct config *config, struct err *err)
-{
-	static const char *const loopback[] = {"http://127.0.0.1:", "http://localhost:", "http://[::1]:"};
-
-	if (streq(config->gateway.profile, "production"))
-		return 0;
-	if (!streq(config->gateway.profile, "conformance"))
-		return err_member(err, "gateway.profile", "must be production or conformance");
-	if (config->gateway.allowed_hosts.count || config->gateway.allowed_origins.count)
-		return err_member(err, "gateway.profile",
-				  "conformance asks for no token: allowed_hosts and allowed_origins must be empty");
-	for (size_t i = 0; i < ARRAY_SIZE(loopback); i++)
-		if (str_starts(config->public_base_url, loopback[i]))
-			return 0;
-	return err_member(err, "gateway.profile",
-			  "conformance asks for no token: public_base_url must be http://127.0.0.1:PORT");
-}
-
 bool config_has_set(const struct config *config, const char *name)
 {
-	for (size_t i = 0; i < config->tools.sets.count; i++)
-		if (streq(config->tools.sets.items[i], name))
-			return true;
+	return bind_strings_has(&config->tools.sets, name);
+}
+
+/* Is `word` one of the words of a sentence such as "content, structured, both or none"? */
+static bool among(const char *sentence, const char *word)
+{
+	for (const char *at = sentence; *at != '\0'; at += strspn(at, ", ")) {
+		size_t length = strcspn(at, ", ");
+
+		if (length == strlen(word) && memcmp(at, word, length) == 0)
+			return !streq(word, "or");
+		at += length;
+	}
 	return false;
 }
 
+#define RESULTS "content, structured, both or none"
+#define SETS    "isolator, interpreter, bridge or snippets"
+
 bool config_results_valid(const char *results)
 {
-	return streq(results, "content") || streq(results, "structured") || streq(results, "both") ||
-	       streq(results, "none");
+	return among(RESULTS, results);
 }
 
 bool config_tools_direct(const struct config *config)
@@ -105,42 +101,95 @@ bool config_tools_direct(const struct config *config)
 	return streq(config->tools.upstream, "direct") || streq(config->tools.upstream, "both");
 }
 
-static bool set_valid(const char *name)
+/* Members that are one of a few words. */
+static int check_words(const struct config *config, struct err *err)
 {
-	return streq(name, "isolator") || streq(name, "interpreter") || streq(name, "bridge") ||
-	       streq(name, "snippets");
-}
+	const struct {
+		const char *member, *value, *words;
+	} rows[] = {
+		{"tools.text", config->tools.text, "plain or json"},
+		{"tools.upstream", config->tools.upstream, "code, direct or both"},
+		{"tools.bridge_output", config->tools.bridge_output, "compact or toon"},
+		{"retention.when_full", config->retention.when_full, "refuse or oldest"},
+		{"log.format", config->log.format, "text or json"},
+		{"log.level", config->log.level, "debug, info, warn or error"},
+	};
 
-static int check_tools(const struct config *config, struct err *err)
-{
-	if (!streq(config->tools.text, "plain") && !streq(config->tools.text, "json"))
-		return err_member(err, "tools.text", "must be plain or json");
-	if (!streq(config->tools.upstream, "code") && !config_tools_direct(config))
-		return err_member(err, "tools.upstream", "must be code, direct or both");
-	if (!streq(config->tools.bridge_output, "compact") && !streq(config->tools.bridge_output, "toon"))
-		return err_member(err, "tools.bridge_output", "must be compact or toon");
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+		if (!among(rows[i].words, rows[i].value))
+			return err_member(err, rows[i].member, "must be %s", rows[i].words);
 	for (size_t i = 0; i < config->tools.sets.count; i++)
-		if (!set_valid(config->tools.sets.items[i]))
-			return err_member(err, "tools.sets",
-					  "\"%s\" is not a tool set; use isolator, interpreter, bridge or snippets",
+		if (!among(SETS, config->tools.sets.items[i]))
+			return err_member(err, "tools.sets", "\"%s\" is not a tool set; use " SETS,
 					  config->tools.sets.items[i]);
 	return 0;
 }
 
-static int check_retention(const struct config *config, struct err *err)
+#define PRIVATE " private"
+#define BELOW   "*."
+
+int config_host_parse(const char *entry, struct config_host *ret, struct err *err)
 {
-	if (!streq(config->log.format, "text") && !streq(config->log.format, "json"))
-		return err_member(err, "log.format", "must be text or json");
-	if (!log_level_valid(config->log.level))
-		return err_member(err, "log.level", "must be debug, info, warn or error");
-	if (!streq(config->retention.when_full, "refuse") && !streq(config->retention.when_full, "oldest"))
-		return err_member(err, "retention.when_full", "must be refuse or oldest");
-	if (config->health.disk_mb && config->health.disk_mb < config->retention.free_mb)
-		return err_member(err, "health.disk_mb",
-				  "is %lld: /readyz must warn before nothing runs, so it must be 0 or at least "
-				  "retention.free_mb (%lld)",
-				  (long long)config->health.disk_mb, (long long)config->retention.free_mb);
+	struct config_host host = {.port = 0};
+	size_t length = strlen(entry);
+
+	if (length > strlen(PRIVATE) && streq(entry + length - strlen(PRIVATE), PRIVATE)) {
+		host.is_private = true;
+		length -= strlen(PRIVATE);
+	}
+	if (str_starts(entry, BELOW)) {
+		host.below = true;
+		entry += strlen(BELOW);
+		length -= strlen(BELOW);
+	}
+	int kind = host_split(entry, length, 0, host.host, &host.port);
+	if (kind < 0)
+		return err_set(err, ERR_INVALID,
+			       "\"%.*s\" must be HOST:PORT, ADDRESS:PORT or *.DOMAIN:PORT, followed by \" private\" "
+			       "where the address is not a public one",
+			       (int)MIN(length, (size_t)64), entry);
+	host.address = kind == HOST_ADDRESS;
+	if (host.below && host.address)
+		return err_set(err, ERR_INVALID, "\"*.\" belongs before a domain, not before an address");
+	*ret = host;
 	return 0;
+}
+
+int config_proxy_parse(const char *url, struct config_proxy *ret, struct err *err)
+{
+	static const char scheme[] = "http://";
+	struct config_proxy proxy = {.credentials = NULL};
+	const char *at = strrchr(url, '@'), *host = url + strlen(scheme);
+
+	if (!str_starts(url, scheme))
+		return err_member(err, "network.proxy", "must begin with http://");
+	if (at && at > host) {
+		proxy.credentials = host;
+		proxy.n_credentials = (size_t)(at - host);
+		host = at + 1;
+	}
+	size_t length = strcspn(host, "/");
+	if (host[length] != '\0' && host[length + 1] != '\0')
+		return err_member(err, "network.proxy", "must end with the port, without a path");
+	if (host_split(host, length, 0, proxy.host, &proxy.port) < 0)
+		return err_member(err, "network.proxy", "must be http://[user:password@]host:port");
+	*ret = proxy;
+	return 0;
+}
+
+static int check_network(const struct config *config, struct err *err)
+{
+	struct config_host host;
+	struct config_proxy proxy;
+
+	for (size_t i = 0; i < config->network.allow.count; i++) {
+		auto_free char *member = xasprintf("network.allow[%zu]", i);
+		struct err own = ERR_INIT;
+
+		if (config_host_parse(config->network.allow.items[i], &host, &own) < 0)
+			return err_member(err, member, "%s", own.text);
+	}
+	return config->network.proxy[0] ? config_proxy_parse(config->network.proxy, &proxy, err) : 0;
 }
 
 int config_check(const struct config *config, struct err *err)
@@ -155,14 +204,16 @@ int config_check(const struct config *config, struct err *err)
 			"must be 0, or at least limits.wall_seconds: a call that names no time would be refused");
 	if (config->limits.cpu_percent == 0)
 		return err_member(err, "limits.cpu_percent", "must be at least 1, or -1 for no limit");
-	if (check_ids(config->jailer.id_base, config->jailer.id_count, err) < 0)
+	if (check_jailer(config, err) < 0)
 		return -ERR_INVALID;
 	if (prefix[0] != '\0' && (prefix[0] != '/' || prefix[strlen(prefix) - 1] != '/'))
 		return err_member(err, "gateway.accel_prefix", "must begin and end with a slash, as \"/_blobs/\"");
-	if (check_profile(config, err) < 0 || check_tools(config, err) < 0 || config_network_check(config, err) < 0 ||
-	    check_retention(config, err) < 0)
+	if (check_words(config, err) < 0 || check_network(config, err) < 0)
 		return -ERR_INVALID;
-	if (strchr(config->jailer.cgroup, '/') != NULL || config->jailer.cgroup[0] == '.')
-		return err_member(err, "jailer.cgroup", "must be a plain name");
+	if (config->health.disk_mb && config->health.disk_mb < config->retention.free_mb)
+		return err_member(err, "health.disk_mb",
+				  "is %lld: /readyz must warn before nothing runs, so it must be 0 or at least "
+				  "retention.free_mb (%lld)",
+				  (long long)config->health.disk_mb, (long long)config->retention.free_mb);
 	return check_public_base_url(config->public_base_url, err);
 }

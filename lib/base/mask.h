@@ -15,7 +15,7 @@
  *
  * Line ends within a match do not hide it (base64 and xxd break lines), as long as no empty line is among them. A value
  * of fewer than MASK_LEAST bytes is not looked for: it would be found everywhere. A program that wants to get a secret
- * out can (split it, reverse it, encrypt it): a mask keeps honest programs from spilling, no others.
+ * out can do so (split it, reverse it, encrypt it): a mask only keeps honest programs from showing secrets.
  *
  * The automaton is Aho's and Corasick's: the time is that of the bytes, whatever they are. It holds the values and is
  * therefore made of secret memory (secret.h), and it is only read: streams of several threads can share it.
@@ -33,6 +33,10 @@ struct mask_value {
 	const char *data;
 	size_t length;
 };
+/* Calls `each` with every form of the value, some more than once. */
+typedef void mask_form_each(void *arg, const char *form, size_t length);
+void mask_forms(const struct mask_value *value, mask_form_each *each, void *arg);
+
 struct mask;
 /* NULL where no value is long enough. The values may go afterwards. */
 struct mask *mask_new(const struct mask_value *values, size_t count);

@@ -23,6 +23,7 @@
 #include <stdint.h>
 
 #include "lib/base/err.h"
+#include "lib/store/record/store_tool.h"
 #include "lib/upstream/upstream.h"
 #include "lib/upstream/upstream_policy.h"
 
@@ -116,26 +117,9 @@ struct bridge_spec {
 	void *waits_arg;
 };
 
-/* One call in the order in which calls arrived. */
-struct bridge_record {
-	int64_t seq, connection;
-	char *server, *tool; /* tool: of a read, the uri */
-	bool is_read;
-	char definition[65]; /* hash; "": not known */
-	char *arguments;
-	size_t arguments_length;
-	const char *state; /* "done" "failed" "refused" "cancelled" */
-	char kind[24];     /* as struct bridge_answer; "result" */
-	bool is_error;
-	char *result; /* bytes, or the text of a failure */
-	size_t result_length;
-	char *decision, *rule, *decided_by; /* NULL: none */
-	char protocol[16];
-	int attempts;
-	int64_t approval_us, queued_us, started_us, finished_us;
-};
+/* Calls in the order in which they arrived, without the hash of their arguments and without `occurrence`. */
 struct bridge_report {
-	struct bridge_record *records;
+	struct store_tool_call *records;
 	size_t count;
 	int64_t calls;     /* also those that are not named */
 	int64_t waited_us; /* the program waited for tools */
@@ -148,3 +132,17 @@ int bridge_open(struct bridge *bridge, const struct bridge_spec *spec, struct br
 int bridge_run_socket(const struct bridge_run *run); /* the run's; for jail_run, which duplicates it */
 /* Ends it: returns at once. `ret` NULL: nobody wants to know. */
 void bridge_close(struct bridge_run *run, struct bridge_report *ret);
+
+/* -------- a run's servers and calls as the store keeps them (bridge_record.c) ------------------------- */
+
+/* Takes what is in the report, which is empty then. */
+void bridge_record(struct upstream_list *const *lists, size_t count, struct bridge_report *report,
+		   struct store_tools *ret);
+/* SHA-256 over arguments in their canonical form: members sorted, no blanks; numbers as they are written. */
+void bridge_record_hash(const char *arguments, size_t length, char ret[SHA256_HEX_SIZE]);
+
+/* -------- arguments against a tool's schema (bridge_check.c) ------------------------------------------ */
+
+/* Do the arguments of a call fit the schema, as far as it is certain that the tool's server would refuse them?
+ * ERR_INVALID names the member. */
+int bridge_check(const struct upstream_tool *tool, struct json_object *arguments, struct err *err);

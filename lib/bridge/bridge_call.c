@@ -8,18 +8,133 @@
  */
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
-#include "bridge_check.h"
 #include "bridge_internal.h"
 #include "bridge_stub.h"
 
-void bridge_inflight_free(struct bridge_inflight *inflight)
+static void inflight_free(struct bridge_inflight *inflight)
 {
 	upstream_list_free(inflight->call.list);
 	free(inflight->arguments);
 	free(inflight->uri);
 	free(inflight->texts);
 	free(inflight);
+}
+
+/* -------- what becomes of an answer: the frame that the program reads, and the record ------------------ */
+
+void bridge_fail(struct bridge_connection *connection, int64_t id, const struct bridge_failure *failure)
+{
+	struct buf frame;
+
+	buf_init(&frame, BRIDGE_FRAME_MAX);
+	bridge_frame_failure(&frame, id, failure);
+	bridge_send(connection, &frame);
+}
+
+/* NULL: it has none. */
+static struct store_tool_call *record_of(const struct bridge_inflight *inflight)
+{
+	return inflight->record == SIZE_MAX ? NULL : &inflight->run->report.records[inflight->record];
+}
+
+static void set(char **field, const char *text)
+{
+	free(*field);
+	*field = text ? xstrdup(text) : NULL;
+}
+
+/* In its record. */
+static void note(struct bridge_inflight *inflight, const struct bridge_answer *answer)
+{
+	struct store_tool_call *record = record_of(inflight);
+	const char *bytes = answer->result ? answer->result : answer->text ? answer->text : "";
+	bool is_result = streq(answer->kind, "result");
+
+	if (!record)
+		return;
+	const char *state = is_result && !answer->is_error     ? "done"
+			    : streq(answer->kind, "cancelled") ? "cancelled"
+			    : streq(answer->kind, "denied") || streq(answer->kind, "approval") ||
+					    streq(answer->kind, "limit") || (!inflight->begun && !is_result)
+				    ? "refused"
+				    : "failed";
+	snprintf(record->state, sizeof(record->state), "%s", state);
+	snprintf(record->kind, sizeof(record->kind), "%s", answer->kind);
+	record->is_error = answer->is_error;
+	record->result_length = answer->result ? answer->length : strlen(bytes);
+	record->result = xmemdup(bytes, record->result_length);
+	set(&record->decision, answer->decision);
+	set(&record->rule, answer->rule);
+	set(&record->decided_by, answer->decided_by);
+	snprintf(record->protocol, sizeof(record->protocol), "%s", answer->protocol ? answer->protocol : "");
+	record->attempts = answer->attempts;
+	record->approval_us = answer->approval_us;
+	record->started_us = answer->started_us ? answer->started_us : record->started_us;
+	record->finished_us = clock_now_us();
+}
+
+/* All text blocks of a result that says it failed, one after the other. */
+static char *failure_text(const char *result, size_t length)
+{
+	auto_json struct json_object *object = NULL;
+	auto_buf struct buf text = {0};
+	struct json_object *blocks;
+
+	buf_init(&text, 1 << 20);
+	if (json_parse(result, length, &object, NULL) < 0)
+		return xstrdup("the tool failed");
+	blocks = json_get(object, "content", json_type_array);
+	for (size_t i = 0; blocks && i < json_object_array_length(blocks); i++) {
+		struct json_object *block = json_object_array_get_idx(blocks, i);
+		struct json_object *part = json_get(block, "text", json_type_string);
+
+		if (part && text.length > 0)
+			buf_putc(&text, '\n');
+		if (part)
+			buf_add(&text, json_object_get_string(part), (size_t)json_object_get_string_len(part));
+	}
+	buf_putc(&text, '\0');
+	return text.length > 1 ? xstrdup(text.data) : xstrdup("the tool failed");
+}
+
+static void answer_error(struct bridge_connection *to, const struct bridge_inflight *inflight,
+			 const struct bridge_answer *answer)
+{
+	const struct bridge_call *call = &inflight->call;
+	bool invalid = streq(answer->kind, "invalid");
+	auto_free char *text = answer->is_error ? failure_text(answer->result, answer->length) : NULL;
+	auto_free char *signature =
+		call->tool && (invalid || answer->is_error) ? bridge_stub_signature(call->tool) : NULL;
+	const struct bridge_failure failure = {
+		.kind = answer->is_error ? "tool" : answer->kind,
+		.server = call->list->server->name,
+		.tool = call->tool ? call->tool->name : call->uri,
+		.text = text           ? text
+			: answer->text ? answer->text
+				       : "",
+		.signature = signature,
+		.result = answer->is_error ? answer->result : NULL,
+		.length = answer->length,
+	};
+
+	bridge_fail(to, inflight->id, &failure);
+}
+
+static void tell(struct bridge_connection *to, const struct bridge_inflight *inflight,
+		 const struct bridge_answer *answer)
+{
+	const struct upstream_tool *tool = inflight->call.tool;
+	struct json_object *schema = tool ? json_get(tool->object, "outputSchema", json_type_object) : NULL;
+	bool wrap = json_object_get_boolean(json_get(schema, "x-fastmcp-wrap-result", json_type_boolean));
+	struct buf frame;
+
+	if (!streq(answer->kind, "result") || answer->is_error)
+		return answer_error(to, inflight, answer);
+	buf_init(&frame, BRIDGE_FRAME_MAX);
+	bridge_frame_result(&frame, inflight->id, wrap, answer->result, answer->length);
+	bridge_send(to, &frame);
 }
 
 /* -------- the end of a call --------------------------------------------------------------------------- */
@@ -48,17 +163,7 @@ static void leave(struct bridge_inflight *inflight)
 static void let_go(struct bridge_inflight *inflight)
 {
 	if (!inflight->begun || inflight->answered)
-		bridge_inflight_free(inflight);
-}
-
-/* Something left: others may begin, and more may be read. */
-static void go_on(struct bridge_run *run)
-{
-	bridge_clock_note(run);
-	bridge_begin_waiting(run);
-	for (struct bridge_connection *one = run->connections; one; one = one->next)
-		if (!one->ends)
-			bridge_connection_watch(one);
+		inflight_free(inflight);
 }
 
 /* Tells the program and the record. The connection may end with it, and with that other calls. */
@@ -67,12 +172,17 @@ static void finish(struct bridge_inflight *inflight, const struct bridge_answer 
 	struct bridge_connection *to = inflight->connection;
 	struct bridge_run *run = inflight->run;
 
-	bridge_note(inflight, answer);
+	note(inflight, answer);
 	leave(inflight);
 	if (to)
-		bridge_tell(to, inflight, answer);
+		tell(to, inflight, answer);
 	let_go(inflight);
-	go_on(run);
+	/* Something left: others may begin, and more may be read. */
+	bridge_clock_note(run);
+	bridge_begin_waiting(run);
+	for (struct bridge_connection *one = run->connections; one; one = one->next)
+		if (!one->ends)
+			bridge_connection_watch(one);
 }
 
 static void give_up(struct bridge_inflight *inflight, const char *kind, const char *text)
@@ -99,12 +209,35 @@ void bridge_cancel(struct bridge_run *run, const struct bridge_connection *conne
 			continue;
 		if (inflight->begun && !inflight->answered)
 			run->spec.provider->cancel(run->spec.arg, &inflight->call);
-		bridge_note(inflight,
+		note(inflight,
 			    &(struct bridge_answer){.kind = "cancelled", .text = "the program ended the call"});
 		leave(inflight);
 		let_go(inflight);
 	}
 	bridge_clock_note(run);
+}
+
+/* Whose turns the thread that runs here takes; NULL: nobody's. */
+static _Thread_local const void *turns_of;
+
+static const void *thread_of(const struct bridge *bridge)
+{
+	return bridge->upstream ? (const void *)bridge->upstream : (const void *)bridge;
+}
+
+void bridge_take_turn(const struct bridge *bridge)
+{
+	turns_of = thread_of(bridge);
+}
+
+void bridge_wake(struct bridge *bridge)
+{
+	const uint64_t one = 1;
+
+	if (turns_of == thread_of(bridge))
+		return; /* it takes the next turn before it sleeps */
+	if (write(bridge->wake_fd, &one, sizeof(one)) < 0)
+		return; /* the counter is full: it will wake */
 }
 
 /* To the bridge's thread. */
@@ -170,19 +303,7 @@ void bridge_again(struct bridge_call *call)
 	post(inflight);
 }
 
-static void go_again(struct bridge_inflight *inflight)
-{
-	struct bridge_run *run = inflight->run;
-
-	inflight->again = inflight->held = false;
-	inflight->deadline_us = clock_monotonic_us() + inflight->left_us;
-	inflight->call.timeout_us = inflight->left_us;
-	run->asking--;
-	bridge_clock_note(run);
-	run->spec.provider->call(run->spec.arg, &inflight->call);
-}
-
-void bridge_answered(struct bridge_inflight *inflight)
+static void answered(struct bridge_inflight *inflight)
 {
 	struct bridge_run *run = inflight->run;
 	struct bridge_run *owner = inflight->owner;
@@ -191,29 +312,44 @@ void bridge_answered(struct bridge_inflight *inflight)
 	char text[128];
 
 	if (inflight->again && run) {
-		go_again(inflight);
+		inflight->again = inflight->held = false;
+		inflight->deadline_us = clock_monotonic_us() + inflight->left_us;
+		inflight->call.timeout_us = inflight->left_us;
+		run->asking--;
+		bridge_clock_note(run);
+		run->spec.provider->call(run->spec.arg, &inflight->call);
 		return;
 	}
 	owner->owed--;
 	inflight->answered = true;
 	if (!run) {
-		bridge_inflight_free(inflight);
+		inflight_free(inflight);
 		return;
 	}
+	const struct bridge_answer limit = {.kind = "limit", .text = text, .attempts = answer->attempts};
 	if (answer->result && (int64_t)answer->length > caps->result_bytes) {
 		snprintf(text, sizeof(text), "the result has %zu bytes, the limit is %lld", answer->length,
 			 (long long)caps->result_bytes);
-		finish(inflight, &(struct bridge_answer){.kind = "limit", .text = text, .attempts = answer->attempts});
-		return;
+		return finish(inflight, &limit);
 	}
 	run->result_bytes += (int64_t)answer->length;
-	if (run->result_bytes > caps->total_bytes) {
-		snprintf(text, sizeof(text), "the results of this run have more than %lld bytes",
-			 (long long)caps->total_bytes);
-		finish(inflight, &(struct bridge_answer){.kind = "limit", .text = text, .attempts = answer->attempts});
-		return;
+	snprintf(text, sizeof(text), "the results of this run have more than %lld bytes",
+		 (long long)caps->total_bytes);
+	finish(inflight, run->result_bytes > caps->total_bytes ? &limit : answer);
+}
+
+void bridge_take_answers(struct bridge *bridge)
+{
+	for (;;) {
+		pthread_mutex_lock(&bridge->answers_lock);
+		struct bridge_inflight *inflight = bridge->answers;
+		if (inflight && !(bridge->answers = steal(&inflight->next_answer)))
+			bridge->answers_last = &bridge->answers;
+		pthread_mutex_unlock(&bridge->answers_lock);
+		if (!inflight)
+			return;
+		answered(inflight);
 	}
-	finish(inflight, answer);
 }
 
 /* -------- the clock, again ---------------------------------------------------------------------------- */
@@ -246,26 +382,22 @@ void bridge_tick(struct bridge_run *run, int64_t now_us)
 
 /* -------- the beginning of a call --------------------------------------------------------------------- */
 
-static void begin(struct bridge_inflight *inflight)
-{
-	struct bridge_run *run = inflight->run;
-	struct bridge_record *record = bridge_record_of(inflight);
-
-	inflight->begun = true;
-	run->begun++;
-	run->owed++;
-	if (record)
-		record->started_us = clock_now_us();
-	inflight->call.timeout_us = MAX(inflight->deadline_us - clock_monotonic_us(), 1);
-	run->spec.provider->call(run->spec.arg, &inflight->call);
-}
-
 void bridge_begin_waiting(struct bridge_run *run)
 {
 	for (struct bridge_inflight *inflight = run->inflight; inflight && run->begun < run->spec.caps.in_flight;
-	     inflight = inflight->next)
-		if (!inflight->begun && inflight->connection->n_outputs < BRIDGE_UNREAD)
-			begin(inflight);
+	     inflight = inflight->next) {
+		struct store_tool_call *record = record_of(inflight);
+
+		if (inflight->begun || inflight->connection->n_outputs >= BRIDGE_UNREAD)
+			continue;
+		inflight->begun = true;
+		run->begun++;
+		run->owed++;
+		if (record)
+			record->started_us = clock_now_us();
+		inflight->call.timeout_us = MAX(inflight->deadline_us - clock_monotonic_us(), 1);
+		run->spec.provider->call(run->spec.arg, &inflight->call);
+	}
 }
 
 static struct upstream_list *find_list(const struct bridge_run *run, const char *name)
@@ -305,14 +437,13 @@ static size_t add_record(struct bridge_connection *connection, const struct brid
 	if (report->count >= (size_t)run->spec.caps.calls + BRIDGE_REFUSED_KEPT)
 		return SIZE_MAX;
 	report->records = xrealloc(report->records, report->count + 1, sizeof(*report->records));
-	report->records[report->count] = (struct bridge_record){
+	report->records[report->count] = (struct store_tool_call){
 		.seq = report->calls,
 		.connection = connection->number,
 		.server = xstrdup(frame->server),
 		.tool = xstrdup(tool),
 		.is_read = frame->op == BRIDGE_READ,
 		.arguments = xmemdup(frame->arguments ? frame->arguments : "{}", frame->arguments ? frame->length : 2),
-		.arguments_length = frame->arguments ? frame->length : 2,
 		.state = "refused",
 		.queued_us = clock_now_us(),
 	};
@@ -376,19 +507,19 @@ static void ask(struct bridge_connection *connection, const struct bridge_frame 
 	inflight->call.connection = connection->number;
 	inflight->call.provider_arg = run->spec.arg;
 	if (inflight->call.tool && inflight->record != SIZE_MAX)
-		snprintf(bridge_record_of(inflight)->definition, sizeof(bridge_record_of(inflight)->definition), "%s",
+		snprintf(record_of(inflight)->definition, sizeof(record_of(inflight)->definition), "%s",
 			 inflight->call.tool->hash);
 	if (kind) {
 		auto_free char *signature = inflight->call.tool ? bridge_stub_signature(inflight->call.tool) : NULL;
 
-		bridge_note(inflight, &(struct bridge_answer){.kind = kind, .text = err.text});
+		note(inflight, &(struct bridge_answer){.kind = kind, .text = err.text});
 		bridge_fail(connection, frame->id,
 			    &(struct bridge_failure){.kind = kind,
 						     .server = frame->server,
 						     .tool = frame->op == BRIDGE_READ ? frame->uri : frame->tool,
 						     .text = err.text,
 						     .signature = signature});
-		bridge_inflight_free(inflight);
+		inflight_free(inflight);
 		return;
 	}
 	run->held += inflight->call.length;
@@ -396,15 +527,6 @@ static void ask(struct bridge_connection *connection, const struct bridge_frame 
 	run->inflight_last = &inflight->next;
 	bridge_clock_note(run);
 	bridge_begin_waiting(run);
-}
-
-static void cancel_one(struct bridge_connection *connection, int64_t id)
-{
-	for (struct bridge_inflight *inflight = connection->run->inflight; inflight; inflight = inflight->next)
-		if (inflight->connection == connection && inflight->id == id) {
-			give_up(inflight, "cancelled", "the program cancelled the call");
-			return;
-		}
 }
 
 static void answer_text(struct bridge_connection *connection, int64_t id, const struct buf *text)
@@ -438,6 +560,7 @@ static void describe(struct bridge_connection *connection, const struct bridge_f
 
 void bridge_asked(struct bridge_connection *connection, struct bridge_frame *frame)
 {
+	struct bridge_inflight *inflight = connection->run->inflight;
 	auto_buf struct buf text = {0};
 
 	buf_init(&text, BRIDGE_FRAME_MAX);
@@ -447,7 +570,10 @@ void bridge_asked(struct bridge_connection *connection, struct bridge_frame *fra
 		ask(connection, frame);
 		break;
 	case BRIDGE_CANCEL:
-		cancel_one(connection, frame->call);
+		while (inflight && !(inflight->connection == connection && inflight->id == frame->call))
+			inflight = inflight->next;
+		if (inflight)
+			give_up(inflight, "cancelled", "the program cancelled the call");
 		buf_puts(&text, "true");
 		answer_text(connection, frame->id, &text);
 		break;

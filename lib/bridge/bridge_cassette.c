@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "bridge_files.h"
-#include "bridge_record.h"
 #include "lib/base/util.h"
 #include "lib/upstream/upstream_list.h"
 
@@ -55,30 +54,17 @@ static const char *name_of(const struct bridge_call *call)
 	return call->tool ? call->tool->name : call->uri;
 }
 
-static const struct store_tool_call *find(const struct cassette *cassette, const struct bridge_call *call,
-					  const char *hash, int64_t occurrence)
+/* The same call among others: by server, tool, hash of its arguments and occurrence. */
+static const struct store_tool_call *same_call(const struct store_tools *tools, const struct store_tool_call *call)
 {
-	for (size_t i = 0; i < cassette->recorded.n_calls; i++) {
-		const struct store_tool_call *one = &cassette->recorded.calls[i];
+	for (size_t i = 0; i < tools->n_calls; i++) {
+		const struct store_tool_call *one = &tools->calls[i];
 
-		if (one->occurrence == occurrence && streq(one->arguments_hash, hash) &&
-		    streq(one->server, call->list->server->name) && streq(one->tool, name_of(call)))
+		if (one->occurrence == call->occurrence && streq(one->server, call->server) &&
+		    streq(one->tool, call->tool) && streq(one->arguments_hash, call->arguments_hash))
 			return one;
 	}
 	return NULL;
-}
-
-static int64_t asked_before(struct cassette *cassette, const struct bridge_call *call, const char *hash)
-{
-	int64_t n = 0;
-
-	for (size_t i = 0; i < cassette->n_asked; i++)
-		n += cassette->tools[i] == call->tool && streq(cassette->asked[i], hash);
-	cassette->asked = xrealloc(cassette->asked, cassette->n_asked + 1, sizeof(*cassette->asked));
-	cassette->tools = xrealloc(cassette->tools, cassette->n_asked + 1, sizeof(*cassette->tools));
-	memcpy(cassette->asked[cassette->n_asked], hash, SHA256_HEX_SIZE);
-	cassette->tools[cassette->n_asked++] = call->tool;
-	return n;
 }
 
 static void miss(const struct cassette *cassette, struct bridge_call *call)
@@ -100,14 +86,19 @@ static void miss(const struct cassette *cassette, struct bridge_call *call)
 static void serve(void *arg, struct bridge_call *call)
 {
 	struct cassette *cassette = arg;
-	char hash[SHA256_HEX_SIZE];
+	struct store_tool_call wanted = {.server = unconst(call->list->server->name), .tool = unconst(name_of(call))};
 
-	bridge_record_hash(call->arguments, call->length, hash);
-	const struct store_tool_call *found = find(cassette, call, hash, asked_before(cassette, call, hash));
-	if (!found || streq(found->state, "cancelled")) {
-		miss(cassette, call);
-		return;
-	}
+	bridge_record_hash(call->arguments, call->length, wanted.arguments_hash);
+	for (size_t i = 0; i < cassette->n_asked; i++)
+		wanted.occurrence +=
+			cassette->tools[i] == call->tool && streq(cassette->asked[i], wanted.arguments_hash);
+	cassette->asked = xrealloc(cassette->asked, cassette->n_asked + 1, sizeof(*cassette->asked));
+	cassette->tools = xrealloc(cassette->tools, cassette->n_asked + 1, sizeof(*cassette->tools));
+	memcpy(cassette->asked[cassette->n_asked], wanted.arguments_hash, SHA256_HEX_SIZE);
+	cassette->tools[cassette->n_asked++] = call->tool;
+	const struct store_tool_call *found = same_call(&cassette->recorded, &wanted);
+	if (!found || streq(found->state, "cancelled"))
+		return miss(cassette, call);
 	const bool is_result = streq(found->kind, "result");
 	bridge_answer(call, &(struct bridge_answer){.kind = found->kind,
 						    .is_error = found->is_error,
@@ -213,18 +204,6 @@ int bridge_cassette_new(struct bridge *bridge, const struct config *config, stru
 }
 
 /* -------- the difference ------------------------------------------------------------------------------ */
-
-static const struct store_tool_call *same_call(const struct store_tools *tools, const struct store_tool_call *call)
-{
-	for (size_t i = 0; i < tools->n_calls; i++) {
-		const struct store_tool_call *one = &tools->calls[i];
-
-		if (one->occurrence == call->occurrence && streq(one->server, call->server) &&
-		    streq(one->tool, call->tool) && streq(one->arguments_hash, call->arguments_hash))
-			return one;
-	}
-	return NULL;
-}
 
 char *bridge_cassette_difference(const struct store_tools *recorded, const struct store_tools *now)
 {

@@ -3,10 +3,9 @@
  * one that is not known where the schema says that there are no others, a value of the wrong type. Nothing more: a
  * reading that is stricter than the server's would refuse good calls.
  */
-#include "bridge_check.h"
-
 #include <string.h>
 
+#include "bridge.h"
 #include "lib/base/util.h"
 
 static bool is_a(struct json_object *value, const char *type)
@@ -16,40 +15,23 @@ static bool is_a(struct json_object *value, const char *type)
 		enum json_type is;
 	} types[] = {{"string", json_type_string}, {"boolean", json_type_boolean}, {"array", json_type_array},
 		     {"object", json_type_object}, {"null", json_type_null},       {"integer", json_type_int},
-		     {"number", json_type_int}};
+		     {"number", json_type_int},    {"number", json_type_double},   {"integer", json_type_double}};
+	bool known = false; /* 1.0 is an integer, too */
 
-	for (size_t i = 0; i < ARRAY_SIZE(types); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(types); i++) {
 		if (streq(types[i].type, type) && json_object_is_type(value, types[i].is))
 			return true;
-	/* 1.0 is an integer, too. */
-	bool known = false;
-	for (size_t i = 0; i < ARRAY_SIZE(types); i++)
 		known = known || streq(types[i].type, type);
-	return !known ||
-	       ((streq(type, "number") || streq(type, "integer")) && json_object_is_type(value, json_type_double));
-}
-
-static const char *type_name(struct json_object *value)
-{
-	switch (json_object_get_type(value)) {
-	case json_type_null:
-		return "null";
-	case json_type_boolean:
-		return "a boolean";
-	case json_type_int:
-	case json_type_double:
-		return "a number";
-	case json_type_string:
-		return "a string";
-	case json_type_array:
-		return "an array";
-	default:
-		return "an object";
 	}
+	return !known;
 }
 
 static int check_type(const char *name, struct json_object *schema, struct json_object *value, struct err *err)
 {
+	static const char *const names[] = {
+		[json_type_null] = "null",	 [json_type_boolean] = "a boolean", [json_type_int] = "a number",
+		[json_type_double] = "a number", [json_type_string] = "a string",   [json_type_array] = "an array",
+		[json_type_object] = "an object"};
 	const char *type = json_get_string(schema, "type");
 
 	if (!type || is_a(value, type))
@@ -57,18 +39,7 @@ static int check_type(const char *name, struct json_object *schema, struct json_
 	if (!value && json_object_get_boolean(json_get(schema, "nullable", json_type_boolean)))
 		return 0;
 	return err_member(err, name, "must be %s%s, not %s", strchr("aeiou", type[0]) ? "an " : "a ", type,
-			  type_name(value));
-}
-
-static const char *nearest(struct json_object *properties, const char *name)
-{
-	json_object_object_foreach(properties, known, value)
-	{
-		(void)value;
-		if (str_near(known, name))
-			return known;
-	}
-	return NULL;
+			  names[json_object_get_type(value)]);
 }
 
 static int check_known(struct json_object *schema, struct json_object *properties, const char *name, struct err *err)
@@ -78,12 +49,19 @@ static int check_known(struct json_object *schema, struct json_object *propertie
 		      json_object_is_type(more, json_type_boolean) && !json_object_get_boolean(more) &&
 		      !json_object_object_get_ex(schema, "patternProperties", NULL) &&
 		      !json_object_object_get_ex(schema, "allOf", NULL);
-	const char *near = properties ? nearest(properties, name) : NULL;
 
 	if (!closed)
 		return 0;
-	return near ? err_member(err, name, "is no argument of this tool: did you mean %s?", near)
-		    : err_member(err, name, "is no argument of this tool");
+	if (properties) {
+		json_object_object_foreach(properties, known, value)
+		{
+			(void)value;
+			if (str_near(known, name))
+				return err_member(err, name, "is not an argument of this tool: did you mean %s?",
+						  known);
+		}
+	}
+	return err_member(err, name, "is not an argument of this tool");
 }
 
 int bridge_check(const struct upstream_tool *tool, struct json_object *arguments, struct err *err)

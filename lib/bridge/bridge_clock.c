@@ -5,17 +5,6 @@
 #define WAIT_SHOWN_US 20000  /* a shorter wait is not worth a message to the jailer … */
 #define CREDIT_US     100000 /* … but many of them are */
 
-static void note_asking(struct bridge_run *run, int64_t now)
-{
-	const bool asks = run->asking > 0;
-
-	if (asks == (run->asks_since_us != 0))
-		return;
-	if (!asks)
-		run->asked_us += now - run->asks_since_us;
-	run->asks_since_us = asks ? now : 0;
-}
-
 /* How long the wall clock may stand still in all, as of now. */
 static int64_t allowance(const struct bridge_run *run, int64_t now)
 {
@@ -27,10 +16,13 @@ static int64_t allowance(const struct bridge_run *run, int64_t now)
 /* The program waits while a call is under way. */
 void bridge_clock_note(struct bridge_run *run)
 {
-	bool waits = run->inflight != NULL;
+	const bool waits = run->inflight != NULL, asks = run->asking > 0;
 	const int64_t now = clock_monotonic_us();
 
-	note_asking(run, now);
+	if (!asks && run->asks_since_us)
+		run->asked_us += now - run->asks_since_us;
+	if (asks != (run->asks_since_us != 0))
+		run->asks_since_us = asks ? now : 0;
 	if (waits == (run->waits_since_us != 0))
 		return;
 	if (waits) {

@@ -34,24 +34,20 @@ void bridge_connection_free(struct bridge_connection *connection)
 	free(connection);
 }
 
-/* The listener is looked at again: one more may come. */
-static void have_room(struct bridge_run *run)
-{
-	struct epoll_event event = {.events = EPOLLIN | EPOLLET, .data.ptr = &run->watch};
-
-	if (run->full && !run->closed && run->listener >= 0)
-		epoll_ctl(run->bridge->loop, EPOLL_CTL_MOD, run->listener, &event);
-	run->full = false;
-}
-
 void bridge_connection_close(struct bridge_connection *connection)
 {
+	struct bridge_run *run = connection->run;
+	struct epoll_event event = {.events = EPOLLIN | EPOLLET, .data.ptr = &run->watch};
+
 	if (connection->fd < 0)
 		return;
 	fd_close(&connection->fd);
-	connection->run->n_connections--;
-	bridge_cancel(connection->run, connection);
-	have_room(connection->run);
+	run->n_connections--;
+	bridge_cancel(run, connection);
+	/* The listener is looked at again: one more may come. */
+	if (run->full && !run->closed && run->listener >= 0)
+		epoll_ctl(run->bridge->loop, EPOLL_CTL_MOD, run->listener, &event);
+	run->full = false;
 }
 
 static bool may_read(const struct bridge_connection *connection)
@@ -113,27 +109,6 @@ void bridge_connection_watch(struct bridge_connection *connection)
 	connection->watched = wanted;
 }
 
-/* Bytes of the first outputs that were written. */
-static void wrote(struct bridge_connection *connection, size_t n)
-{
-	while (n > 0) {
-		struct bridge_output *output = connection->first;
-		const size_t rest = output->length - output->sent;
-
-		if (n < rest) {
-			output->sent += n;
-			return;
-		}
-		n -= rest;
-		connection->first = output->next;
-		if (!connection->first)
-			connection->last = &connection->first;
-		connection->n_outputs--;
-		free(output->bytes);
-		free(output);
-	}
-}
-
 /* False: the other side is gone. */
 static bool flush(struct bridge_connection *connection)
 {
@@ -145,11 +120,25 @@ static bool flush(struct bridge_connection *connection)
 		     output = output->next)
 			parts[message.msg_iovlen++] =
 				(struct iovec){output->bytes + output->sent, output->length - output->sent};
-		ssize_t n = sendmsg(connection->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+		const ssize_t sent = sendmsg(connection->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
 
-		if (n < 0)
+		if (sent < 0)
 			return errno == EAGAIN || errno == EINTR;
-		wrote(connection, (size_t)n);
+		for (size_t n = (size_t)sent; n > 0;) {
+			struct bridge_output *output = connection->first;
+			const size_t part = MIN(n, output->length - output->sent);
+
+			n -= part;
+			output->sent += part;
+			if (output->sent < output->length)
+				break;
+			connection->first = output->next;
+			if (!connection->first)
+				connection->last = &connection->first;
+			connection->n_outputs--;
+			free(output->bytes);
+			free(output);
+		}
 	}
 	return true;
 }
@@ -210,18 +199,6 @@ static void take(struct bridge_connection *connection)
 	charge(connection->run, thread_us() - began_us);
 }
 
-/* The head is complete: false, the frame is not one that we take. */
-static bool take_head(struct bridge_connection *connection)
-{
-	const int64_t most = connection->run->spec.caps.argument_bytes + BRIDGE_FRAME_EXTRA;
-
-	connection->length = bridge_frame_length(connection->head);
-	if (connection->length > 0 && connection->length <= most)
-		return true;
-	end(connection, connection->length ? "the frame is larger than the limit" : "the frame is empty");
-	return false;
-}
-
 /* Where the next bytes go, and how many at most. */
 static char *room_for(struct bridge_connection *connection, size_t *ret_room)
 {
@@ -245,11 +222,18 @@ static bool reads_on(const struct bridge_connection *connection)
 /* So many bytes are where room_for said. */
 static void took(struct bridge_connection *connection, size_t n)
 {
+	const int64_t most = connection->run->spec.caps.argument_bytes + BRIDGE_FRAME_EXTRA;
 	const bool in_head = connection->got < BRIDGE_HEAD;
 
 	connection->got += n;
-	if (connection->got < BRIDGE_HEAD || (in_head && !take_head(connection)))
+	if (connection->got < BRIDGE_HEAD)
 		return;
+	if (in_head)
+		connection->length = bridge_frame_length(connection->head);
+	if (connection->length == 0)
+		return end(connection, "the frame is empty");
+	if (connection->length > most)
+		return end(connection, "the frame is larger than the limit");
 	if (connection->got == BRIDGE_HEAD + connection->length)
 		take(connection);
 }
@@ -293,27 +277,22 @@ static bool receive(struct bridge_connection *connection)
 	return (size_t)n == room && reads_on(connection);
 }
 
-static void settle(struct bridge_connection *connection)
-{
-	connection->unsettled = false;
-	if (connection->fd < 0)
-		return;
-	if (!flush(connection)) {
-		bridge_connection_close(connection);
-		return;
-	}
-	consume(connection);
-	bridge_begin_waiting(connection->run);
-	bridge_connection_watch(connection);
-}
-
 void bridge_settle(struct bridge *bridge)
 {
 	bridge->unsettled = false;
 	for (struct bridge_run *run = bridge->runs; run; run = run->next)
-		for (struct bridge_connection *connection = run->connections; connection; connection = connection->next)
-			if (connection->unsettled)
-				settle(connection);
+		for (struct bridge_connection *one = run->connections; one; one = one->next) {
+			const bool unsettled = one->unsettled && one->fd >= 0;
+
+			one->unsettled = false;
+			if (unsettled && !flush(one)) {
+				bridge_connection_close(one);
+			} else if (unsettled) {
+				consume(one);
+				bridge_begin_waiting(run);
+				bridge_connection_watch(one);
+			}
+		}
 }
 
 static void ready(struct bridge_watch *watch_, uint32_t events)

@@ -5,15 +5,6 @@
 #include "bridge_stub.h"
 #include "lib/upstream/upstream_search.h"
 
-static const char *decision(const struct bridge_run *run, size_t list, size_t tool)
-{
-	size_t at = tool;
-
-	for (size_t i = 0; i < list; i++)
-		at += run->lists[i]->count;
-	return run->spec.decisions ? run->spec.decisions[at] : "allow";
-}
-
 static void add_text(struct json_object *object, const char *name, const char *text, size_t max)
 {
 	auto_buf struct buf clean = {0};
@@ -30,6 +21,7 @@ static struct json_object *tool_object(const struct bridge_run *run, size_t list
 	struct json_object *object = json_object_new_object();
 	const char *text = json_get_string(tool->object, "description");
 	bool names = detail && streq(detail, "names"), full = detail && streq(detail, "full");
+	size_t place = at; /* among the tools of all lists */
 
 	json_add_string(object, "server", of->server->name);
 	json_add_string(object, "tool", tool->name);
@@ -37,7 +29,9 @@ static struct json_object *tool_object(const struct bridge_run *run, size_t list
 		 full    ? BRIDGE_DESCRIPTION_MAX
 		 : names ? BRIDGE_BRIEF_MAX
 			 : BRIDGE_SUMMARY_MAX);
-	json_add_string(object, "decision", decision(run, list, at));
+	for (size_t i = 0; i < list; i++)
+		place += run->lists[i]->count;
+	json_add_string(object, "decision", run->spec.decisions ? run->spec.decisions[place] : "allow");
 	if (names)
 		return object;
 	auto_free char *signature = bridge_stub_signature(tool);
@@ -80,20 +74,6 @@ void bridge_print_tools(struct buf *out, const struct bridge_run *run, size_t li
 	json_print(out, array);
 }
 
-/* Adds the tool if it is of the server that is asked for (NULL: any). */
-static bool add_found(struct json_object *array, const struct bridge_run *run, const struct upstream_found *found,
-		      const struct bridge_frame *frame)
-{
-	for (size_t i = 0; i < run->spec.count; i++)
-		if (run->lists[i] == found->list &&
-		    (!frame->server || streq(frame->server, found->list->server->name))) {
-			json_object_array_add(
-				array, tool_object(run, i, (size_t)(found->tool - found->list->tools), frame->detail));
-			return true;
-		}
-	return false;
-}
-
 void bridge_print_search(struct buf *out, const struct bridge_run *run, const struct bridge_frame *frame)
 {
 	auto_json struct json_object *array = json_object_new_array();
@@ -111,7 +91,17 @@ void bridge_print_search(struct buf *out, const struct bridge_run *run, const st
 	size_t matched, count = upstream_search(run->lists, run->spec.count, frame->query, UPSTREAM_SEARCH_MAX, found,
 						&matched);
 
-	for (size_t i = 0; i < count && left > 0; i++)
-		left -= add_found(array, run, &found[i], frame);
+	for (size_t i = 0; i < count && left > 0; i++) {
+		const struct upstream_list *of = found[i].list;
+		size_t list = 0;
+
+		while (list < run->spec.count && run->lists[list] != of)
+			list++;
+		if (list == run->spec.count || (frame->server && !streq(frame->server, of->server->name)))
+			continue;
+		json_object_array_add(array,
+				      tool_object(run, list, (size_t)(found[i].tool - of->tools), frame->detail));
+		left--;
+	}
 	json_print(out, array);
 }

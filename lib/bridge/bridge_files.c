@@ -51,6 +51,13 @@ static void make_fixed(void)
 		fixed_fds[i] = memfd_with(fixed[i].name, fixed[i].bytes, (size_t)(fixed[i].end - fixed[i].bytes));
 }
 
+/* The descriptor is taken over. */
+static void add_fd(struct bridge_files *files, const char *name, int fd)
+{
+	files->files = xrealloc(files->files, files->count + 1, sizeof(*files->files));
+	files->files[files->count++] = (struct jail_file){.name = xstrdup(name), .mode = 0444, .fd = fd};
+}
+
 static int add(struct bridge_files *files, const char *name, struct buf *text, struct err *err)
 {
 	int fd = text->overflow ? -1 : memfd_with("tools", text->data, text->length);
@@ -60,8 +67,7 @@ static int add(struct bridge_files *files, const char *name, struct buf *text, s
 			       FILES_MAX);
 	if (fd < 0)
 		return err_errno(err, "making the file %s for a program", name);
-	files->files = xrealloc(files->files, files->count + 1, sizeof(*files->files));
-	files->files[files->count++] = (struct jail_file){.name = xstrdup(name), .mode = 0444, .fd = fd};
+	add_fd(files, name, fd);
 	buf_reset(text);
 	return 0;
 }
@@ -153,9 +159,8 @@ static void print_index_json(struct buf *out, struct upstream_list *const *lists
 	json_print(out, index);
 }
 
-static void print_lines(struct buf *out, const struct upstream_list *list, const char *const *decisions)
+static void print_lines(struct buf *out, const struct upstream_list *list)
 {
-	(void)decisions;
 	for (size_t i = 0; i < list->count; i++) {
 		const struct upstream_tool *tool = &list->tools[i];
 		const char *text = json_get_string(tool->object, "description");
@@ -166,50 +171,41 @@ static void print_lines(struct buf *out, const struct upstream_list *list, const
 	}
 }
 
-/* Parameters whose names in programs are not their own. */
-static struct json_object *renamed(struct json_object *schema)
+static void print_definitions(struct buf *out, const struct upstream_list *list)
 {
-	struct json_object *properties = json_get(schema, "properties", json_type_object);
-	struct json_object *found = json_object_new_object();
-	char alias[UPSTREAM_ALIAS_SIZE];
-
-	if (properties) {
-		json_object_object_foreach(properties, name, value)
-		{
-			(void)value;
-			upstream_name_alias(name, alias);
-			if (!streq(alias, name))
-				json_add_string(found, alias, name);
-		}
-	}
-	return found;
-}
-
-static void print_definitions(struct buf *out, const struct upstream_list *list, const char *const *decisions)
-{
-	(void)decisions;
 	auto_json struct json_object *array = json_object_new_array();
 	char alias[UPSTREAM_ALIAS_SIZE];
 
 	for (size_t i = 0; i < list->count; i++) {
 		const struct upstream_tool *tool = &list->tools[i];
-		struct json_object *object = json_object_new_object();
+		struct json_object *schema = json_get(tool->object, "inputSchema", json_type_object);
+		struct json_object *properties = json_get(schema, "properties", json_type_object);
+		struct json_object *object = json_object_new_object(), *renamed = json_object_new_object();
 
 		json_object_object_foreach(tool->object, name, value)
 			json_object_object_add(object, name, json_object_get(value));
 		upstream_name_alias(tool->name, alias);
 		json_add_string(object, "alias", alias);
-		json_add(object, "parameters", renamed(json_get(tool->object, "inputSchema", json_type_object)));
+		/* Parameters whose names in programs are not their own. */
+		if (properties) {
+			json_object_object_foreach(properties, own, unused)
+			{
+				(void)unused;
+				upstream_name_alias(own, alias);
+				if (!streq(alias, own))
+					json_add_string(renamed, alias, own);
+			}
+		}
+		json_add(object, "parameters", renamed);
 		json_object_array_add(array, object);
 	}
 	json_print(out, array);
 }
 
-static void print_module(struct buf *out, const struct upstream_list *list, const char *const *decisions)
+static void print_module(struct buf *out, const struct upstream_list *list)
 {
 	char alias[UPSTREAM_ALIAS_SIZE];
 
-	(void)decisions;
 	buf_puts(out, "import { tools } from './core.mjs';\nconst server = tools[");
 	print_string(out, list->server->name);
 	buf_puts(out, "];\nexport default server;\n");
@@ -221,36 +217,18 @@ static void print_module(struct buf *out, const struct upstream_list *list, cons
 	}
 }
 
-static void print_index_module(struct buf *out, struct upstream_list *const *lists, size_t count)
-{
-	buf_puts(out, "import { tools } from './core.mjs';\nexport * from './core.mjs';\nexport default tools;\n"
-		      "const own = tools;\n");
-	for (size_t i = 0; i < count; i++)
-		buf_printf(out, "export const %s = own[\"%s\"];\n", lists[i]->server->alias, lists[i]->server->alias);
-}
-
-static void print_python(struct buf *out, const struct upstream_list *list, const char *const *decisions)
-{
-	bridge_stub_file(out, list, decisions, BRIDGE_PYTHON);
-}
-
-static void print_typescript(struct buf *out, const struct upstream_list *list, const char *const *decisions)
-{
-	bridge_stub_file(out, list, decisions, BRIDGE_TYPESCRIPT);
-}
-
 /* What describes one server. Of a hundred tools it takes milliseconds to print, so it stays with the list. */
 static const struct description {
 	const char *folder, *extension;
 	int for_whom;
-	bool shows_decisions;
-	void (*print)(struct buf *out, const struct upstream_list *list, const char *const *decisions);
-} lines = {"tools/", "index.txt", FOR_ALL, false, print_lines},
+	void (*print)(struct buf *out, const struct upstream_list *list); /* NULL: bridge_stub_file, with decisions … */
+	enum bridge_language language;                                    /* … in this language */
+} lines = {"tools/", "index.txt", FOR_ALL, .print = print_lines},
   descriptions[] = {
-	  {"tools/stubs/", ".json", FOR_PYTHON | FOR_NODE, false, print_definitions},
-	  {"tools/stubs/", ".pyi", FOR_PYTHON | FOR_OTHERS, true, print_python},
-	  {"node_modules/tools/", ".mjs", FOR_NODE, false, print_module},
-	  {"node_modules/tools/", ".d.ts", FOR_NODE, true, print_typescript},
+	  {"tools/stubs/", ".json", FOR_PYTHON | FOR_NODE, .print = print_definitions},
+	  {"tools/stubs/", ".pyi", FOR_PYTHON | FOR_OTHERS, .language = BRIDGE_PYTHON},
+	  {"node_modules/tools/", ".mjs", FOR_NODE, .print = print_module},
+	  {"node_modules/tools/", ".d.ts", FOR_NODE, .language = BRIDGE_TYPESCRIPT},
 };
 
 /* Appends it to `out`. Its key is what the text depends on besides the list. */
@@ -262,7 +240,7 @@ static void describe(struct buf *out, struct upstream_list *list, const struct d
 
 	buf_init(&key, FILES_MAX);
 	buf_puts(&key, description->extension);
-	for (size_t i = 0; description->shows_decisions && decisions && i < list->count; i++) {
+	for (size_t i = 0; !description->print && decisions && i < list->count; i++) {
 		buf_putc(&key, ' ');
 		buf_puts(&key, decisions[i]);
 	}
@@ -272,7 +250,10 @@ static void describe(struct buf *out, struct upstream_list *list, const struct d
 		buf_add(out, kept->bytes, kept->length);
 		return;
 	}
-	description->print(out, list, decisions);
+	if (description->print)
+		description->print(out, list);
+	else
+		bridge_stub_file(out, list, decisions, description->language);
 	if (out->length > begin && !out->overflow)
 		upstream_list_keep_text(list, key.data, out->data + begin, out->length - begin);
 }
@@ -312,28 +293,14 @@ static int add_index(struct bridge_files *files, const struct bridge_files_spec 
 		result = add(files, "tools/index.json", text, err);
 	}
 	if (result == 0 && (for_whom & FOR_NODE)) {
-		print_index_module(text, spec->lists, spec->count);
+		buf_puts(text, "import { tools } from './core.mjs';\nexport * from './core.mjs';\n"
+			       "export default tools;\nconst own = tools;\n");
+		for (size_t i = 0; i < spec->count; i++)
+			buf_printf(text, "export const %s = own[\"%s\"];\n", spec->lists[i]->server->alias,
+				   spec->lists[i]->server->alias);
 		result = add(files, "node_modules/tools/index.mjs", text, err);
 	}
 	return result;
-}
-
-static int add_fixed(struct bridge_files *files, int for_whom, struct err *err)
-{
-	pthread_once(&once, make_fixed);
-	for (size_t i = 0; i < ARRAY_SIZE(fixed); i++) {
-		int fd = -1;
-
-		if (!(fixed[i].for_whom & for_whom))
-			continue;
-		fd = fcntl(fixed_fds[i], F_DUPFD_CLOEXEC, 3);
-		if (fd < 0)
-			return err_errno(err, "a descriptor of %s", fixed[i].name);
-		files->files = xrealloc(files->files, files->count + 1, sizeof(*files->files));
-		files->files[files->count++] =
-			(struct jail_file){.name = xstrdup(fixed[i].name), .mode = 0444, .fd = fd};
-	}
-	return 0;
 }
 
 int bridge_files_make(const struct bridge_files_spec *spec, struct bridge_files *ret, struct err *err)
@@ -345,7 +312,17 @@ int bridge_files_make(const struct bridge_files_spec *spec, struct bridge_files 
 	auto_buf struct buf text = {0};
 
 	buf_init(&text, FILES_MAX);
-	int result = add_fixed(&files, for_whom, err);
+	pthread_once(&once, make_fixed);
+	int result = 0;
+	for (size_t i = 0; i < ARRAY_SIZE(fixed) && result == 0; i++) {
+		if (!(fixed[i].for_whom & for_whom))
+			continue;
+		int fd = fcntl(fixed_fds[i], F_DUPFD_CLOEXEC, 3);
+		if (fd < 0)
+			result = err_errno(err, "a descriptor of %s", fixed[i].name);
+		else
+			add_fd(&files, fixed[i].name, fd);
+	}
 	if (result == 0)
 		result = add_index(&files, spec, for_whom, &text, err);
 	for (size_t i = 0; i < spec->count && result == 0; i++) {

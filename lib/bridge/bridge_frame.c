@@ -12,119 +12,82 @@ static const char *const ops[] = {"call", "search", "describe", "servers", "read
 static const char *const details[] = {"names", "summary", "full", NULL};
 
 struct members {
-	int64_t id, limit, call;
-	const char *op, *server, *tool, *query, *uri, *detail;
-	struct json_object *arguments, *timeout;
+	struct bridge_frame frame;
+	struct json_object *timeout;
 };
-#define TEXT(key, longest)                                                                                             \
-	{                                                                                                              \
-		.name = #key, .type = BIND_STRING, .offset = offsetof(struct members, key), .max = longest             \
-	}
+#define AT(member) offsetof(struct members, member)
 static const struct bind table[] = {
-	{.name = "id",
-	 .type = BIND_INT,
-	 .offset = offsetof(struct members, id),
-	 .flags = BIND_REQUIRED,
-	 .max = INT64_MAX},
-	{.name = "op",
-	 .type = BIND_STRING,
-	 .offset = offsetof(struct members, op),
-	 .flags = BIND_REQUIRED,
-	 .choices = ops},
-	TEXT(server, BRIDGE_NAME_MAX),
-	TEXT(tool, BRIDGE_NAME_MAX),
-	TEXT(query, BRIDGE_NAME_MAX),
-	TEXT(uri, BRIDGE_URI_MAX),
-	{.name = "detail", .type = BIND_STRING, .offset = offsetof(struct members, detail), .choices = details},
-	{.name = "limit", .type = BIND_INT, .offset = offsetof(struct members, limit), .min = 1, .max = 50},
-	{.name = "call", .type = BIND_INT, .offset = offsetof(struct members, call), .max = INT64_MAX},
-	{.name = "arguments", .type = BIND_ANY, .offset = offsetof(struct members, arguments)},
-	{.name = "timeout", .type = BIND_ANY, .offset = offsetof(struct members, timeout)},
+	{.name = "id", .type = BIND_INT, .offset = AT(frame.id), .flags = BIND_REQUIRED, .max = INT64_MAX},
+	{.name = "op", .type = BIND_CHOICE, .offset = AT(frame.op), .flags = BIND_REQUIRED, .choices = ops},
+	{.name = "server", .type = BIND_STRING, .offset = AT(frame.server), .max = BRIDGE_NAME_MAX},
+	{.name = "tool", .type = BIND_STRING, .offset = AT(frame.tool), .max = BRIDGE_NAME_MAX},
+	{.name = "query", .type = BIND_STRING, .offset = AT(frame.query), .max = BRIDGE_NAME_MAX},
+	{.name = "uri", .type = BIND_STRING, .offset = AT(frame.uri), .max = BRIDGE_URI_MAX},
+	{.name = "detail", .type = BIND_STRING, .offset = AT(frame.detail), .choices = details},
+	{.name = "limit", .type = BIND_INT, .offset = AT(frame.limit), .min = 1, .max = 50},
+	{.name = "call", .type = BIND_INT, .offset = AT(frame.call), .max = INT64_MAX},
+	{.name = "arguments", .type = BIND_ANY, .offset = AT(frame.values)},
+	{.name = "timeout", .type = BIND_ANY, .offset = AT(timeout)},
 	{0},
 };
 
 /* -------- from the program ---------------------------------------------------------------------------- */
 
 /* What each request must have. */
-static int check(const struct members *members, enum bridge_op op, struct err *err)
+static int check(const struct members *members, struct err *err)
 {
-	static const struct {
-		bool server, tool, query, uri;
-	} needs[] = {
-		[BRIDGE_CALL] = {.server = true, .tool = true},
-		[BRIDGE_SEARCH] = {.query = true},
-		[BRIDGE_DESCRIBE] = {.server = true},
-		[BRIDGE_READ] = {.server = true, .uri = true},
-		[BRIDGE_CANCEL] = {0},
+	const struct bridge_frame *frame = &members->frame;
+	const struct {
+		const char *name, *given;
+		unsigned ops; /* that need it */
+	} needed[] = {
+		{"server", frame->server, 1u << BRIDGE_CALL | 1u << BRIDGE_DESCRIBE | 1u << BRIDGE_READ},
+		{"tool", frame->tool, 1u << BRIDGE_CALL},
+		{"query", frame->query, 1u << BRIDGE_SEARCH},
+		{"uri", frame->uri, 1u << BRIDGE_READ},
 	};
 
-	if (needs[op].server && !members->server)
-		return err_member(err, "server", "is missing");
-	if (needs[op].tool && !members->tool)
-		return err_member(err, "tool", "is missing");
-	if (needs[op].query && !members->query)
-		return err_member(err, "query", "is missing");
-	if (needs[op].uri && !members->uri)
-		return err_member(err, "uri", "is missing");
-	if (members->arguments && !json_object_is_type(members->arguments, json_type_object))
+	for (size_t i = 0; i < ARRAY_SIZE(needed); i++)
+		if (!needed[i].given && (needed[i].ops & 1u << frame->op))
+			return err_member(err, needed[i].name, "is missing");
+	if (frame->values && !json_object_is_type(frame->values, json_type_object))
 		return err_member(err, "arguments", "must be an object");
-	return 0;
-}
-
-static int take_timeout(struct json_object *given, double *ret, struct err *err)
-{
-	*ret = 0;
-	if (!given)
-		return 0;
-	if (!json_object_is_type(given, json_type_int) && !json_object_is_type(given, json_type_double))
+	if (members->timeout && !json_object_is_type(members->timeout, json_type_int) &&
+	    !json_object_is_type(members->timeout, json_type_double))
 		return err_member(err, "timeout", "must be a number of seconds");
-	*ret = json_object_get_double(given);
-	return isfinite(*ret) && *ret > 0 ? 0 : err_member(err, "timeout", "must be more than 0");
+	if (members->timeout && !(isfinite(frame->timeout) && frame->timeout > 0))
+		return err_member(err, "timeout", "must be more than 0");
+	return 0;
 }
 
 int bridge_frame_parse(const char *bytes, size_t length, struct bridge_frame *ret, struct err *err)
 {
-	struct members members = {0};
-	struct bridge_frame frame = {.id = -1};
-	struct json_object *id;
-	int result = json_parse(bytes, length, &frame.object, err);
+	struct members members = {.frame = {.id = -1}};
+	auto_json struct json_object *object = NULL;
+	int result = json_parse(bytes, length, &object, err);
 
 	ret->id = -1;
 	if (result < 0)
 		return result;
-	id = json_get(frame.object, "id", json_type_int);
+	struct json_object *id = json_get(object, "id", json_type_int);
 	if (id && json_object_get_int64(id) >= 0)
 		ret->id = json_object_get_int64(id);
-	result = json_object_is_type(frame.object, json_type_object)
-			 ? bind_parse(table, frame.object, &members, err)
+	result = json_object_is_type(object, json_type_object)
+			 ? bind_parse(table, object, &members, err)
 			 : err_set(err, ERR_INVALID, "a frame must be an object");
-	for (int op = 0; result == 0 && ops[op]; op++)
-		if (streq(ops[op], members.op))
-			frame.op = (enum bridge_op)op;
+	members.frame.timeout = json_object_get_double(members.timeout);
 	if (result == 0)
-		result = check(&members, frame.op, err);
-	if (result == 0)
-		result = take_timeout(members.timeout, &frame.timeout, err);
-	if (result < 0) {
-		json_put_pointer(&frame.object);
+		result = check(&members, err);
+	if (result < 0)
 		return result;
-	}
-	frame.id = members.id;
-	frame.server = members.server;
-	frame.tool = members.tool;
-	frame.query = members.query;
-	frame.uri = members.uri;
-	frame.detail = members.detail;
-	frame.limit = members.limit;
-	frame.call = members.call;
-	frame.values = members.arguments;
-	if (members.arguments) {
+	if (members.frame.values) {
 		const struct raw arguments = raw_member((struct raw){bytes, length}, "arguments");
 
-		frame.arguments = arguments.text;
-		frame.length = arguments.length;
+		members.frame.arguments = arguments.text;
+		members.frame.length = arguments.length;
 	}
-	*ret = frame;
+	members.frame.object = steal(&object);
+	*ret = members.frame;
 	return 0;
 }
 

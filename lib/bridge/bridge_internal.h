@@ -101,9 +101,6 @@ struct bridge {
 	struct bridge_inflight *answers, **answers_last;
 };
 
-/* bridge_thread.c */
-void bridge_wake(struct bridge *bridge); /* nothing, on its own thread */
-
 /* bridge_connection.c */
 void bridge_accept(struct bridge_watch *watch, uint32_t events);           /* of a run's listener */
 void bridge_send(struct bridge_connection *connection, struct buf *frame); /* takes the bytes; out with bridge_settle */
@@ -114,28 +111,23 @@ void bridge_rested(struct bridge_run *run, int64_t now_us);                /* it
 void bridge_connection_close(struct bridge_connection *connection);
 void bridge_connection_free(struct bridge_connection *connection);
 
-/* bridge_answer.c */
-#define BRIDGE_FRAME_MAX (256 << 20)
-void bridge_fail(struct bridge_connection *connection, int64_t id, const struct bridge_failure *failure);
-void bridge_tell(struct bridge_connection *to, const struct bridge_inflight *inflight,
-		 const struct bridge_answer *answer);
-void bridge_note(struct bridge_inflight *inflight, const struct bridge_answer *answer); /* in its record */
-struct bridge_record *bridge_record_of(const struct bridge_inflight *inflight);         /* NULL: it has none */
-
 /* bridge_clock.c */
 void bridge_clock_note(struct bridge_run *run); /* a call came or went */
 int64_t bridge_clock_deadline(const struct bridge_run *run);
 void bridge_clock_tick(struct bridge_run *run, int64_t now_us);
 
 /* bridge_call.c */
+#define BRIDGE_FRAME_MAX (256 << 20)
+void bridge_fail(struct bridge_connection *connection, int64_t id, const struct bridge_failure *failure);
 void bridge_asked(struct bridge_connection *connection, struct bridge_frame *frame);
 /* In-flight requests of a connection, or (NULL) of all of the run, are over. */
 void bridge_cancel(struct bridge_run *run, const struct bridge_connection *connection);
-void bridge_answered(struct bridge_inflight *inflight); /* its answer arrived */
+void bridge_take_turn(const struct bridge *bridge); /* the thread that runs here takes its turns */
+void bridge_wake(struct bridge *bridge);            /* nothing, on its own thread */
+void bridge_take_answers(struct bridge *bridge);    /* that arrived */
 void bridge_tick(struct bridge_run *run, int64_t now_us);
 int64_t bridge_deadline(const struct bridge_run *run);
 void bridge_begin_waiting(struct bridge_run *run); /* hands on what may go to the provider */
-void bridge_inflight_free(struct bridge_inflight *inflight);
 
 /* bridge_describe.c: answers to search, describe and servers, as JSON */
 void bridge_print_servers(struct buf *out, const struct bridge_run *run);

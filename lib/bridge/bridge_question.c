@@ -161,11 +161,6 @@ static void decide(struct entry *entry, enum bridge_verdict verdict)
 	free(entry);
 }
 
-static bool same_tool(const struct bridge_call *one, const struct bridge_call *other)
-{
-	return one->list == other->list && streq(tool_of(one), tool_of(other));
-}
-
 /* From now on the tool is allowed, and what is pending of it. Under the lock. */
 static void grant(struct bridge_questions *questions, const struct bridge_call *call)
 {
@@ -174,7 +169,7 @@ static void grant(struct bridge_questions *questions, const struct bridge_call *
 	*new = (struct grant){.next = questions->grants, .list = call->list, .tool = xstrdup(tool_of(call))};
 	questions->grants = new;
 	for (struct entry **link = &questions->first; *link;) {
-		if (same_tool((*link)->call, call))
+		if ((*link)->call->list == call->list && streq(tool_of((*link)->call), tool_of(call)))
 			decide(take(questions, link), BRIDGE_RUN);
 		else
 			link = &(*link)->next;
@@ -213,37 +208,23 @@ void bridge_questions_refuse(struct bridge_questions *questions, const char *ref
 
 /* -------- questions ----------------------------------------------------------------------------------- */
 
-static bool granted(const struct bridge_questions *questions, const struct bridge_call *call)
-{
-	const struct grant *grant = questions->grants;
-
-	while (grant && !(grant->list == call->list && streq(grant->tool, tool_of(call))))
-		grant = grant->next;
-	return grant;
-}
-
-/* Why the user is not asked; NULL: the user is. */
-static const char *objection(const struct bridge_questions *questions)
-{
-	if (questions->refusal)
-		return questions->refusal;
-	if (questions->asked >= BRIDGE_QUESTIONS_MAX || questions->pending >= BRIDGE_QUESTIONS_PENDING_MAX)
-		return "this run has put too many questions";
-	return NULL;
-}
-
 bool bridge_question_put(struct bridge_questions *questions, struct bridge_call *call, const char *rule)
 {
 	snprintf(call->approval.rule, sizeof(call->approval.rule), "%s", rule);
 	pthread_mutex_lock(&questions->lock);
-	const char *why = objection(questions);
-	const bool allowed = granted(questions, call);
+	const struct grant *grant = questions->grants;
+
+	while (grant && !(grant->list == call->list && streq(grant->tool, tool_of(call))))
+		grant = grant->next;
+	const bool allowed = grant != NULL;
 
 	if (allowed) {
 		call->approval.given = true;
 		snprintf(call->approval.by, sizeof(call->approval.by), "user: for this run");
-	} else if (why) {
-		refuse_unasked(call, why);
+	} else if (questions->refusal) {
+		refuse_unasked(call, questions->refusal);
+	} else if (questions->asked >= BRIDGE_QUESTIONS_MAX || questions->pending >= BRIDGE_QUESTIONS_PENDING_MAX) {
+		refuse_unasked(call, "this run has put too many questions");
 	} else {
 		struct entry **link = &questions->first, *entry = xcalloc(1, sizeof(*entry));
 

@@ -18,23 +18,17 @@
 
 /* -------- text of strangers --------------------------------------------------------------------------- */
 
-static uint32_t code_point(const char *at, size_t length)
+/* Is the character zero-width, bidirectional, or a tag, which a person does not see and a model reads? */
+static bool is_hidden(const char *at, size_t length)
 {
 	static const unsigned char lead[] = {0, 0x7F, 0x1F, 0x0F, 0x07};
 	uint32_t point = (unsigned char)at[0] & lead[length];
-
-	for (size_t i = 1; i < length; i++)
-		point = point << 6 | ((unsigned char)at[i] & 0x3F);
-	return point;
-}
-
-/* Zero-width, bidirectional, and tags that a person does not see and a model reads. */
-static bool is_hidden(uint32_t point)
-{
 	static const uint32_t ranges[][2] = {{0x7F, 0x9F},       {0xAD, 0xAD},     {0x200B, 0x200F}, {0x2028, 0x202E},
 					     {0x2060, 0x206F},   {0xFEFF, 0xFEFF}, {0xFFF9, 0xFFFB}, {0xFE00, 0xFE0F},
 					     {0xE0000, 0xE0FFF}, {0x180E, 0x180E}};
 
+	for (size_t i = 1; i < length; i++)
+		point = point << 6 | ((unsigned char)at[i] & 0x3F);
 	for (size_t i = 0; i < ARRAY_SIZE(ranges); i++)
 		if (point >= ranges[i][0] && point <= ranges[i][1])
 			return true;
@@ -53,7 +47,7 @@ void bridge_stub_text(struct buf *out, const char *text, size_t max)
 			buf_puts(out, "…");
 			return;
 		}
-		if (is_blank || is_hidden(code_point(text, length))) {
+		if (is_blank || is_hidden(text, length)) {
 			blank = blank || is_blank;
 			continue;
 		}
@@ -65,13 +59,6 @@ void bridge_stub_text(struct buf *out, const char *text, size_t max)
 		if ((text[0] == '*' && text[1] == '/') || (text[0] == '"' && text[1] == '"'))
 			buf_putc(out, ' ');
 	}
-}
-
-static const char *description(const struct upstream_tool *tool)
-{
-	const char *text = json_get_string(tool->object, "description");
-
-	return text ? text : "";
 }
 
 /* -------- one line ------------------------------------------------------------------------------------ */
@@ -206,10 +193,11 @@ void bridge_stub_documented(struct buf *out, const struct upstream_tool *tool, c
 {
 	auto_json struct json_object *properties = NULL, *required = NULL;
 	struct bridge_types types = {.root = json_get(tool->object, "inputSchema", json_type_object)};
+	const char *description = json_get_string(tool->object, "description");
 
 	bridge_schema_members(&types, types.root, &properties, &required);
 	buf_puts(out, margin);
-	bridge_stub_text(out, description(tool), BRIDGE_DESCRIPTION_MAX);
+	bridge_stub_text(out, description ? description : "", BRIDGE_DESCRIPTION_MAX);
 	buf_puts(out, "\n");
 	json_object_object_foreach(properties, name, schema)
 	{

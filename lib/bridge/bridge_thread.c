@@ -24,24 +24,6 @@
 
 #define EVENTS 32 /* of one turn */
 
-/* Whose turns the thread that runs here takes; NULL: nobody's. */
-static _Thread_local const void *turns_of;
-
-static const void *thread_of(const struct bridge *bridge)
-{
-	return bridge->upstream ? (const void *)bridge->upstream : (const void *)bridge;
-}
-
-void bridge_wake(struct bridge *bridge)
-{
-	const uint64_t one = 1;
-
-	if (turns_of == thread_of(bridge))
-		return; /* it takes the next turn before it sleeps */
-	if (write(bridge->wake_fd, &one, sizeof(one)) < 0)
-		return; /* the counter is full: it will wake */
-}
-
 static void woken(struct bridge_watch *watch, uint32_t events)
 {
 	struct bridge *bridge = container_of(watch, struct bridge, wake);
@@ -52,59 +34,18 @@ static void woken(struct bridge_watch *watch, uint32_t events)
 		return; /* it was read before */
 }
 
-static void take_answers(struct bridge *bridge)
-{
-	for (;;) {
-		pthread_mutex_lock(&bridge->answers_lock);
-		struct bridge_inflight *inflight = bridge->answers;
-		if (inflight && !(bridge->answers = steal(&inflight->next_answer)))
-			bridge->answers_last = &bridge->answers;
-		pthread_mutex_unlock(&bridge->answers_lock);
-		if (!inflight)
-			return;
-		bridge_answered(inflight);
-	}
-}
-
 void bridge_report_clear(struct bridge_report *report)
 {
-	for (size_t i = 0; i < report->count; i++) {
-		struct bridge_record *record = &report->records[i];
-
-		free(record->server);
-		free(record->tool);
-		free(record->arguments);
-		free(record->result);
-		free(record->decision);
-		free(record->rule);
-		free(record->decided_by);
-	}
+	for (size_t i = 0; i < report->count; i++)
+		store_tool_call_clear(&report->records[i]);
 	free(report->records);
 	*report = (struct bridge_report){0};
-}
-
-static void run_free(struct bridge_run *run)
-{
-	while (run->connections) {
-		struct bridge_connection *connection = run->connections;
-
-		run->connections = connection->next;
-		bridge_connection_free(connection);
-	}
-	for (size_t i = 0; i < run->spec.count; i++)
-		upstream_list_free(run->lists[i]);
-	free(run->lists);
-	bridge_report_clear(&run->report);
-	if (run->spec.provider->release)
-		run->spec.provider->release(run->spec.arg);
-	fd_close(&run->listener);
-	free(run);
 }
 
 /* Answers that came, and what they allow to be read and begun, which may be answered at once. */
 static void settle(struct bridge *bridge)
 {
-	for (take_answers(bridge); bridge->unsettled; take_answers(bridge))
+	for (bridge_take_answers(bridge); bridge->unsettled; bridge_take_answers(bridge))
 		bridge_settle(bridge);
 }
 
@@ -124,23 +65,20 @@ static void collect_ended(struct bridge *bridge)
 			*at = connection->next;
 			bridge_connection_free(connection);
 		}
-		if (run->closed && run->owed == 0) {
-			*link = run->next;
-			run_free(run);
-		} else {
+		if (!run->closed || run->owed > 0) {
 			link = &run->next;
+			continue;
 		}
+		*link = run->next;
+		for (size_t i = 0; i < run->spec.count; i++)
+			upstream_list_free(run->lists[i]);
+		free(run->lists);
+		bridge_report_clear(&run->report);
+		if (run->spec.provider->release)
+			run->spec.provider->release(run->spec.arg);
+		fd_close(&run->listener);
+		free(run);
 	}
-}
-
-static int64_t until_next(const struct bridge *bridge)
-{
-	int64_t until = INT64_MAX;
-
-	for (const struct bridge_run *run = bridge->runs; run; run = run->next)
-		if (!run->closed)
-			until = MIN(until, bridge_deadline(run));
-	return until;
 }
 
 /* As struct upstream_source has it. */
@@ -150,7 +88,7 @@ static bool turn(struct upstream_source *source, bool ready, int64_t *ret_due_us
 	struct epoll_event events[EVENTS];
 	int n = ready ? epoll_wait(bridge->loop, events, EVENTS, 0) : 0;
 
-	turns_of = thread_of(bridge);
+	bridge_take_turn(bridge);
 	pthread_mutex_lock(&bridge->lock);
 	for (int i = 0; i < n; i++) {
 		struct bridge_watch *watch = events[i].data.ptr;
@@ -164,7 +102,10 @@ static bool turn(struct upstream_source *source, bool ready, int64_t *ret_due_us
 			bridge_tick(run, now);
 	settle(bridge); /* of calls that were given up */
 	collect_ended(bridge);
-	*ret_due_us = until_next(bridge);
+	*ret_due_us = INT64_MAX;
+	for (const struct bridge_run *run = bridge->runs; run; run = run->next)
+		if (!run->closed)
+			*ret_due_us = MIN(*ret_due_us, bridge_deadline(run));
 	bool goes_on = !bridge->stop || bridge->runs;
 	pthread_mutex_unlock(&bridge->lock);
 	return goes_on;

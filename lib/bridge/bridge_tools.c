@@ -13,7 +13,6 @@
 #include "bridge_files.h"
 #include "bridge_progress.h"
 #include "bridge_question.h"
-#include "bridge_record.h"
 #include "lib/base/config.h"
 #include "lib/base/log.h"
 #include "lib/base/mask.h"
@@ -58,8 +57,6 @@ static void free_run(struct job_tools *job)
 	free(tools->execution);
 	free(tools);
 }
-
-/* -------- the provider -------------------------------------------------------------------------------- */
 
 /* -------- what a crash leaves of calls (store_calls.h) ------------------------------------------------- */
 
@@ -138,6 +135,8 @@ static void note_ended(const struct tools *tools, const struct bridge_call *aske
 		log_event(LOG_WARN, "the end of a call is not noted", "id", tools->execution, "error", err.text, NULL);
 }
 
+/* -------- the provider -------------------------------------------------------------------------------- */
+
 static void done(void *arg, const struct upstream_answer *answer)
 {
 	const struct bridge_call *call = arg;
@@ -170,60 +169,41 @@ static void progressed(void *arg, double done, double total, const char *text)
 	bridge_progress_put(tools->progress, call, done, total, veiled(tools, text, strlen(text), &room));
 }
 
-static struct upstream_key key_of(const struct tools *tools, const struct upstream_list *list)
-{
-	return (struct upstream_key){.server = list->server, .owner = tools->owner, .run = tools->execution};
-}
-
-static void refuse(struct bridge_call *call, const char *rule)
-{
-	auto_free char *text = xasprintf("not allowed (%s)", rule);
-
-	bridge_answer(call,
-		      &(struct bridge_answer){.kind = "denied", .text = text, .decision = "deny", .rule = rule});
-}
-
-/* As the definition was when the run began. */
-static enum upstream_pin pin_of(const struct tools *tools, const struct bridge_call *asked)
-{
-	for (size_t i = 0; i < tools->count && asked->tool; i++)
-		if (tools->lists[i] == asked->list)
-			return tools->pins[i][asked->tool - asked->list->tools];
-	return UPSTREAM_PIN_KNOWN;
-}
-
 static void call(void *arg, struct bridge_call *asked)
 {
 	struct tools *tools = arg;
 	char rule[UPSTREAM_RULE_SIZE];
-	const struct upstream_question question = {.grant = tools->grant,
-						   .server = asked->list->server,
-						   .tool = asked->tool ? asked->tool->name : "resources/read",
-						   .definition = asked->tool,
-						   .pin = pin_of(tools, asked)};
+	struct upstream_question question = {.grant = tools->grant,
+					     .server = asked->list->server,
+					     .tool = asked->tool ? asked->tool->name : "resources/read",
+					     .definition = asked->tool,
+					     .pin = UPSTREAM_PIN_KNOWN};
+
+	for (size_t i = 0; i < tools->count && asked->tool; i++)
+		if (tools->lists[i] == asked->list) /* as the definition was when the run began */
+			question.pin = tools->pins[i][asked->tool - asked->list->tools];
 	const enum upstream_decision decision =
 		asked->approval.given ? UPSTREAM_ALLOW : upstream_decide(&question, rule);
 
 	if (decision == UPSTREAM_DENY) {
-		refuse(asked, rule);
-		return;
+		auto_free char *text = xasprintf("not allowed (%s)", rule);
+
+		return bridge_answer(asked, &(struct bridge_answer){
+						    .kind = "denied", .text = text, .decision = "deny", .rule = rule});
 	}
 	if (decision == UPSTREAM_ASK && !bridge_question_put(tools->questions, asked, rule))
 		return;
 	struct err err = ERR_INIT;
+	const bool counted = upstream_count_call(tools->spec.upstream, tools->owner, &err) == 0;
 
-	if (upstream_count_call(tools->spec.upstream, tools->owner, &err) < 0) {
-		bridge_answer(asked, &(struct bridge_answer){.kind = upstream_kind_name(UPSTREAM_LIMIT),
-							     .text = err.text});
-		return;
-	}
-	if (note_sending(tools, asked, &err) < 0) {
-		bridge_answer(asked, &(struct bridge_answer){.kind = upstream_kind_name(UPSTREAM_UNAVAILABLE),
-							     .text = err.text});
-		return;
+	if (!counted || note_sending(tools, asked, &err) < 0) {
+		enum upstream_kind kind = counted ? UPSTREAM_UNAVAILABLE : UPSTREAM_LIMIT;
+
+		return bridge_answer(asked,
+				     &(struct bridge_answer){.kind = upstream_kind_name(kind), .text = err.text});
 	}
 	const struct upstream_call upstream = {
-		.key = key_of(tools, asked->list),
+		.key = {.server = asked->list->server, .owner = tools->owner, .run = tools->execution},
 		.method = asked->tool ? NULL : "resources/read",
 		.tool = asked->tool ? asked->tool->name : asked->uri,
 		.arguments = asked->arguments,

@@ -26,6 +26,139 @@ static const char *anything(const struct bridge_types *types)
 	return word(types, "Any", "unknown");
 }
 
+/* -------- schemas before they are types: $ref within the schema, and allOf ----------------------------- */
+
+static struct json_object *find_anchor(struct json_object *at, const char *anchor, int depth)
+{
+	const char *own = json_get_string(at, "$anchor");
+
+	if (own && streq(own, anchor))
+		return at;
+	if (depth == 0 || !at)
+		return NULL;
+	if (json_object_is_type(at, json_type_array)) {
+		for (size_t i = 0; i < json_object_array_length(at); i++) {
+			struct json_object *found = find_anchor(json_object_array_get_idx(at, i), anchor, depth - 1);
+
+			if (found)
+				return found;
+		}
+	} else if (json_object_is_type(at, json_type_object)) {
+		json_object_object_foreach(at, name, value)
+		{
+			(void)name;
+			struct json_object *found = find_anchor(value, anchor, depth - 1);
+
+			if (found)
+				return found;
+		}
+	}
+	return NULL;
+}
+
+/* One part of a pointer, its ~0 and ~1 put back. */
+static struct json_object *step_into(struct json_object *at, const char *part, size_t length)
+{
+	auto_free char *name = xmalloc(length + 1);
+	struct json_object *found = NULL;
+	size_t n = 0;
+	uint64_t index;
+
+	for (size_t i = 0; i < length; i++) {
+		bool escaped = part[i] == '~' && i + 1 < length;
+
+		name[n++] = escaped ? (part[++i] == '1' ? '/' : '~') : part[i];
+	}
+	name[n] = '\0';
+	if (json_object_is_type(at, json_type_object))
+		json_object_object_get_ex(at, name, &found);
+	else if (json_object_is_type(at, json_type_array) && parse_u64(name, 0, SIZE_MAX, &index) == 0)
+		found = json_object_array_get_idx(at, index);
+	return found;
+}
+
+static struct json_object *resolve(const struct bridge_types *types, const char *reference)
+{
+	struct json_object *at = types->root;
+
+	if (reference[0] != '#')
+		return NULL;
+	if (reference[1] != '\0' && reference[1] != '/')
+		return find_anchor(at, reference + 1, BRIDGE_SCHEMA_DEPTH);
+	for (const char *part = reference + 1; at && *part == '/';) {
+		size_t length = strcspn(part + 1, "/");
+
+		at = step_into(at, part + 1, length);
+		part += 1 + length;
+	}
+	return at;
+}
+
+/* The schema that it refers to, if it does; NULL: nothing that is there. */
+static struct json_object *follow(const struct bridge_types *types, struct json_object *schema)
+{
+	for (int i = 0; i < BRIDGE_SCHEMA_DEPTH; i++) {
+		const char *reference = json_get_string(schema, "$ref");
+
+		if (!reference)
+			return schema;
+		schema = resolve(types, reference);
+	}
+	return NULL;
+}
+
+/* -------- properties ---------------------------------------------------------------------------------- */
+
+bool bridge_schema_required(struct json_object *required, const char *name)
+{
+	for (size_t i = 0; required && i < json_object_array_length(required); i++) {
+		const char *one = json_object_get_string(json_object_array_get_idx(required, i));
+
+		if (one && streq(one, name))
+			return true;
+	}
+	return false;
+}
+
+static void merge(const struct bridge_types *types, struct json_object *schema, struct json_object *properties,
+		  struct json_object *required, int depth)
+{
+	schema = follow(types, schema);
+	if (!schema || depth == 0)
+		return;
+	struct json_object *own = json_get(schema, "properties", json_type_object);
+	struct json_object *needed = json_get(schema, "required", json_type_array);
+	struct json_object *all = json_get(schema, "allOf", json_type_array);
+
+	if (own) {
+		json_object_object_foreach(own, name, value)
+			json_object_object_add(properties, name, json_object_get(value));
+	}
+	for (size_t i = 0; needed && i < json_object_array_length(needed); i++)
+		json_object_array_add(required, json_object_get(json_object_array_get_idx(needed, i)));
+	for (size_t i = 0; all && i < json_object_array_length(all); i++)
+		merge(types, json_object_array_get_idx(all, i), properties, required, depth - 1);
+}
+
+void bridge_schema_members(const struct bridge_types *types, struct json_object *schema,
+			   struct json_object **ret_properties, struct json_object **ret_required)
+{
+	*ret_properties = json_object_new_object();
+	*ret_required = json_object_new_array();
+	merge(types, schema, *ret_properties, *ret_required, BRIDGE_SCHEMA_DEPTH);
+}
+
+static bool typed(struct json_object *schema)
+{
+	static const char *const keywords[] = {"type",  "properties", "enum",  "const", "$ref",
+					       "items", "anyOf",      "oneOf", "allOf", "prefixItems"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(keywords); i++)
+		if (json_object_object_get_ex(schema, keywords[i], NULL))
+			return true;
+	return false;
+}
+
 /* -------- literals ------------------------------------------------------------------------------------ */
 
 static void print_text(struct buf *out, const struct bridge_types *types, const char *text)
@@ -68,18 +201,15 @@ static void print_literal(struct buf *out, const struct bridge_types *types, str
 	}
 }
 
-static bool is_plain(struct json_object *value)
-{
-	return !json_object_is_type(value, json_type_array) && !json_object_is_type(value, json_type_object) &&
-	       !json_object_is_type(value, json_type_double);
-}
-
 static void print_enum(struct buf *out, const struct bridge_types *types, struct json_object *values)
 {
 	bool plain = json_object_array_length(values) > 0;
 
-	for (size_t i = 0; i < json_object_array_length(values); i++)
-		plain = plain && is_plain(json_object_array_get_idx(values, i));
+	for (size_t i = 0; i < json_object_array_length(values); i++) {
+		const enum json_type type = json_object_get_type(json_object_array_get_idx(values, i));
+
+		plain = plain && type != json_type_array && type != json_type_object && type != json_type_double;
+	}
 	if (!plain) {
 		buf_puts(out, anything(types));
 		return;
@@ -128,7 +258,7 @@ static void parts_print(struct buf *out, struct bridge_types *types, struct part
 static bool any_typed(struct json_object *members)
 {
 	for (size_t i = 0; i < json_object_array_length(members); i++)
-		if (bridge_schema_typed(json_object_array_get_idx(members, i)))
+		if (typed(json_object_array_get_idx(members, i)))
 			return true;
 	return false;
 }
@@ -141,7 +271,7 @@ static void print_members(struct buf *out, struct bridge_types *types, struct js
 		struct json_object *one = json_object_array_get_idx(members, i);
 		struct buf text;
 
-		if (json_object_is_type(one, json_type_object) && !bridge_schema_typed(one) &&
+		if (json_object_is_type(one, json_type_object) && !typed(one) &&
 		    json_object_object_length(one) > 0)
 			continue;
 		buf_init(&text, TYPE_MAX);
@@ -161,14 +291,6 @@ static bool is_identifier(const char *name)
 	return streq(alias, name);
 }
 
-static void print_key(struct buf *out, const struct bridge_types *types, const char *name)
-{
-	if (types->language == BRIDGE_TYPESCRIPT && is_identifier(name))
-		buf_puts(out, name);
-	else
-		print_text(out, types, name);
-}
-
 static void print_object_inline(struct buf *out, struct bridge_types *types, struct json_object *properties,
 				struct json_object *required, const char *hint)
 {
@@ -180,7 +302,10 @@ static void print_object_inline(struct buf *out, struct bridge_types *types, str
 		auto_free char *inner = xasprintf("%s_%s", hint, name);
 
 		buf_puts(out, first ? "" : word(types, ", ", "; "));
-		print_key(out, types, name);
+		if (types->language == BRIDGE_TYPESCRIPT && is_identifier(name))
+			buf_puts(out, name);
+		else
+			print_text(out, types, name);
 		buf_puts(out, bridge_schema_required(required, name) ? ": " : "?: ");
 		bridge_type(out, types, value, inner);
 		first = false;
@@ -222,20 +347,6 @@ static void print_object_class(struct buf *out, struct bridge_types *types, cons
 	buf_puts(out, plain ? "" : "})\n");
 }
 
-static void print_keys(struct buf *out, struct json_object *properties)
-{
-	bool first = true;
-
-	buf_putc(out, '{');
-	json_object_object_foreach(properties, name, value)
-	{
-		(void)value;
-		buf_printf(out, "%s%.64s", first ? "" : ", ", name);
-		first = false;
-	}
-	buf_puts(out, ", …}");
-}
-
 /* The name of a type of this schema, new or known; NULL: there are too many. */
 static const char *name_of(struct bridge_types *types, struct json_object *schema, const char *hint, bool *ret_new)
 {
@@ -265,8 +376,8 @@ static const char *name_of(struct bridge_types *types, struct json_object *schem
 	return name;
 }
 
-static void define(struct bridge_types *types, const char *name, struct json_object *schema,
-		   struct json_object *properties, struct json_object *required)
+static void define(struct bridge_types *types, const char *name, struct json_object *properties,
+		   struct json_object *required)
 {
 	auto_buf struct buf text = {0};
 
@@ -278,7 +389,6 @@ static void define(struct bridge_types *types, const char *name, struct json_obj
 		print_object_inline(&text, types, properties, required, name);
 		buf_puts(&text, word(types, "\n", ";\n"));
 	}
-	(void)schema;
 	buf_add(&types->definitions, text.data, text.length);
 }
 
@@ -305,13 +415,21 @@ static void print_object(struct buf *out, struct bridge_types *types, struct jso
 		return;
 	}
 	if (types->inner == BRIDGE_INNER_KEYS) {
-		print_keys(out, properties);
+		const char *before = "{";
+
+		json_object_object_foreach(properties, key, value)
+		{
+			(void)value;
+			buf_printf(out, "%s%.64s", before, key);
+			before = ", ";
+		}
+		buf_puts(out, ", …}");
 		return;
 	}
 	const char *name = name_of(types, schema, hint, &is_new);
 	buf_puts(out, name ? name : word(types, "dict[str, Any]", "Record<string, unknown>"));
 	if (name && is_new)
-		define(types, name, schema, properties, required);
+		define(types, name, properties, required);
 }
 
 /* -------- a schema ------------------------------------------------------------------------------------ */
@@ -396,7 +514,7 @@ static void print_all(struct buf *out, struct bridge_types *types, struct json_o
 		return;
 	}
 	for (size_t i = 0; i < json_object_array_length(all); i++)
-		if (bridge_schema_typed(json_object_array_get_idx(all, i))) {
+		if (typed(json_object_array_get_idx(all, i))) {
 			bridge_type(out, types, json_object_array_get_idx(all, i), hint);
 			return;
 		}
@@ -455,7 +573,7 @@ static bool print_recursive(struct buf *out, struct bridge_types *types, struct 
 				auto_json struct json_object *properties = NULL, *required = NULL;
 
 				bridge_schema_members(types, schema, &properties, &required);
-				define(types, name, schema, properties, required);
+				define(types, name, properties, required);
 			}
 			return true;
 		}
@@ -467,7 +585,7 @@ void bridge_type(struct buf *out, struct bridge_types *types, struct json_object
 	const char *reference = json_get_string(schema, "$ref");
 	const char *last = reference ? strrchr(reference, '/') : NULL;
 
-	schema = bridge_schema_follow(types, schema);
+	schema = follow(types, schema);
 	if (last && last[1])
 		hint = last + 1;
 	if (!schema || !json_object_is_type(schema, json_type_object) || types->depth == BRIDGE_SCHEMA_DEPTH ||

@@ -35,12 +35,7 @@ void bridge_types_begin(struct bridge_types *types, struct json_object *root);
 void bridge_types_clear(struct bridge_types *types);
 /* `hint` names the type if it needs one. */
 void bridge_type(struct buf *out, struct bridge_types *types, struct json_object *schema, const char *hint);
-/* bridge_schema.c */
-/* The schema that it refers to, if it does; NULL: nothing that is there. */
-struct json_object *bridge_schema_follow(const struct bridge_types *types, struct json_object *schema);
 /* What an object schema says with all of its allOf and $ref: fresh objects, the caller's. */
 void bridge_schema_members(const struct bridge_types *types, struct json_object *schema,
 			   struct json_object **ret_properties, struct json_object **ret_required);
 bool bridge_schema_required(struct json_object *required, const char *name);
-bool bridge_schema_typed(
-	struct json_object *schema); /* does it say what a value is, and not only what must hold for it? */

@@ -1,5 +1,5 @@
 /*
- * grade_compose.c - see grade_exam.h: code and tests as the files of one program.
+ * grade_compose.c - see grade_exam.h: code and tests as the files of one program, and the programs that run tests.
  *
  * C++: the tests come before the code, with the function only declared, so that the code's macros and overloads cannot
  * change what the tests say; main is in another file. Included are the headers that the task names; those that samples
@@ -15,6 +15,47 @@
 #include "lib/base/util.h"
 
 #define PROGRAM_BYTES (64 << 20)
+
+/* -------- the programs of jail/guest/exam ------------------------------------------------------------- */
+
+static const char examiner_py[] =
+#include "exam/site.py.inc"
+
+#include "exam/examiner.py.inc"
+	;
+static const char candidate_py[] =
+#include "exam/site.py.inc"
+
+#include "exam/candidate.py.inc"
+	;
+static const char alone_py[] =
+#include "exam/alone.py.inc"
+	;
+static const char examiner_js[] =
+#include "exam/examiner.cjs.inc"
+	;
+static const char candidate_js[] =
+#include "exam/candidate.cjs.inc"
+	;
+static const char alone_js[] =
+#include "exam/alone.cjs.inc"
+	;
+static const char alone_cpp[] =
+#include "exam/alone.cpp.inc"
+	;
+static const char alone_go[] =
+#include "exam/alone.go.inc"
+	;
+
+#define TEXT(array) {array, sizeof(array) - 1}
+const struct grade_texts grade_texts[] = {
+	[GRADE_PYTHON] = {TEXT(examiner_py), TEXT(candidate_py), TEXT(alone_py), "exam-python", true},
+	[GRADE_JAVASCRIPT] = {TEXT(examiner_js), TEXT(candidate_js), TEXT(alone_js), "javascript", false},
+	[GRADE_CPP] = {.alone = TEXT(alone_cpp)},
+	[GRADE_GO] = {.alone = TEXT(alone_go)},
+};
+
+/* -------- files --------------------------------------------------------------------------------------- */
 
 static void add_text(struct grade_source *source, const char *name, const char *data, size_t length)
 {

@@ -23,43 +23,6 @@
 #define PIDS         64
 #define NONCE        32 /* hexadecimal digits */
 
-static const char examiner_py[] =
-#include "exam/site.py.inc"
-
-#include "exam/examiner.py.inc"
-	;
-static const char candidate_py[] =
-#include "exam/site.py.inc"
-
-#include "exam/candidate.py.inc"
-	;
-static const char alone_py[] =
-#include "exam/alone.py.inc"
-	;
-static const char examiner_js[] =
-#include "exam/examiner.cjs.inc"
-	;
-static const char candidate_js[] =
-#include "exam/candidate.cjs.inc"
-	;
-static const char alone_js[] =
-#include "exam/alone.cjs.inc"
-	;
-static const char alone_cpp[] =
-#include "exam/alone.cpp.inc"
-	;
-static const char alone_go[] =
-#include "exam/alone.go.inc"
-	;
-
-#define TEXT(array) {array, sizeof(array) - 1}
-const struct grade_texts grade_texts[] = {
-	[GRADE_PYTHON] = {TEXT(examiner_py), TEXT(candidate_py), TEXT(alone_py), "exam-python", true},
-	[GRADE_JAVASCRIPT] = {TEXT(examiner_js), TEXT(candidate_js), TEXT(alone_js), "javascript", false},
-	[GRADE_CPP] = {.alone = TEXT(alone_cpp)},
-	[GRADE_GO] = {.alone = TEXT(alone_go)},
-};
-
 bool grade_exam_splits(const struct grade_task *task)
 {
 	return grade_texts[task->tongue].examiner.data != NULL;

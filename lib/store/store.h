@@ -40,6 +40,9 @@ enum store_mode {
  * gateway. */
 int store_open(const char *data_dir, enum store_mode mode, struct store **ret, struct err *err);
 void store_close(struct store *store); /* NULL is fine */
+/* It is about to be closed: long work in other threads (garbage collection, erasures, the index of texts) ends with
+ * ERR_UNAVAILABLE at its next step. The next process goes on with it. */
+void store_hurry(struct store *store);
 /* Is there a run that a process left running that is gone? Who opens the folder for writing marks it as interrupted. */
 bool store_left_running(struct store *store);
 /* Processor time of the longest transaction since it was opened: so long nobody else could write. */

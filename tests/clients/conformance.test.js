@@ -1,5 +1,5 @@
 /*
- * The official conformance suite against nginx and the gateway: everything with the fixtures of profile conformance, and what needs none
+ * The official conformance suite against nginx and the gateway: everything with the fixtures (tests/gateway), and what needs none
  * against a normal start, through a proxy that adds the token (the suite cannot send one).
  *
  * The suite must not pass by not running: the number of checks that passed is held, too, also of the scenarios that the suite runs without
@@ -59,7 +59,7 @@ async function neverAnswer({ url, headers }) {
 /* Takes a minute; the suite runs meanwhile. */
 let fixtures, unanswered;
 before(async () => {
-	fixtures = await Stack.start({ env: { SALLYPORT_GATEWAY_PROFILE: 'conformance' } });
+	fixtures = await Stack.start({ env: { SP_FIXTURES: '1' } });
 	unanswered = Promise.allSettled([neverAnswer(fixtures)]);
 });
 after(() => fixtures?.stop());

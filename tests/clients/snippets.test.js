@@ -55,7 +55,7 @@ test('what is wrong is refused before anything runs', { timeout: TIMEOUT_MS }, a
 	for (const [refused, says] of [
 		[await runs({ name: 'double' }), /^input: n: is missing; the inputSchema is \{"type"/],
 		[await runs({ name: 'double', input: '{"n": "x"}' }), /^input: n: must be an integer, not a string/],
-		[await runs({ name: 'double', input: '{"n": 1, "m": 2}' }), /^input: m: is no argument/],
+		[await runs({ name: 'double', input: '{"n": 1, "m": 2}' }), /^input: m: is not an argument/],
 		[await runs({ name: 'double', input: '[1]' }), /^input: must be a JSON object/],
 		[await runs({ name: 'double', input: '{' }), /^input: is not JSON/],
 		[await runs({ name: 'nothing' }), /^there is no snippet "nothing"$/],

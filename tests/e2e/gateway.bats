@@ -524,6 +524,33 @@ runs_with() {
 	done
 }
 
+@test "a gateway serves, and stops, while the index of texts has work left" {
+	sp_call run_code "$(python index 'print(1)')"
+	SP_GATEWAY_PID=$(tail -1 "$SP_DIR/pids")
+	sp_stop "$SP_GATEWAY_PID"
+	/usr/bin/python3 - "$SP_DIR/data/sallyport.db" <<-'EOF'
+		import random, sqlite3, sys
+		db = sqlite3.connect(sys.argv[1])
+		db.row_factory = sqlite3.Row
+		row = dict(db.execute("SELECT * FROM execution WHERE state <> 'running' LIMIT 1").fetchone())
+		words = ''.join(random.choice('abcdefghij ') for _ in range(64000))
+		last = db.execute('SELECT max(recorded) FROM execution').fetchone()[0]
+		for i in range(400):
+		    row['recorded'] = last + 1 + i
+		    row['id'] = '01000000-0000-7000-8000-%012d' % i
+		    row['code'] = words[i:] + words[:i]
+		    db.execute(f"INSERT INTO execution ({', '.join(row)}) VALUES ({', '.join('?' * len(row))})", list(row.values()))
+		db.commit()
+	EOF
+	sp_start_gateway
+	sp_call run_code "$(python index 'print(2)')"
+	[ "$(sp_get details.stdout)" = 2 ]
+	[ "$(sp_sql 'SELECT through < (SELECT max(recorded) FROM execution) FROM searched')" = 1 ]
+	sp_stop "$SP_GATEWAY_PID"
+	[ ! -e "$SP_SOCKET" ]
+	sp_start_gateway
+}
+
 @test "one gateway per database; a stale socket is replaced" {
 	run -1 --separate-stderr timeout "$SP_DEADLINE" "$SP_BIN/sallyport-gateway" --config "$SP_CONFIG" 3>&- || [ "$status" -ne 0 ]
 	[ "$status" -ne 0 ]
@@ -539,20 +566,28 @@ runs_with() {
 	wait "$SP_GATEWAY_PID"
 }
 
-@test "the installed gateway has no fixtures and refuses the profile that asks for them" {
-	local installed=${SP_BIN%-recorded}/sallyport-gateway names='test_simple_text|conformance_token|only this machine is served'
+@test "only the tests' gateway has the fixtures, and only on loopback; the member that asked for them is refused" {
+	local installed=${SP_BIN%-recorded}/sallyport-gateway names='test_simple_text|conformance_token|only this machine is served|SP_FIXTURES'
 	[ -x "$installed" ] && [ "$installed" != "$SP_BIN/sallyport-gateway" ] || skip "there is only one gateway here"
 	grep -qaE "$names" "$SP_BIN/sallyport-gateway"
 	run -1 grep -aoE "$names" "$installed"
 	mkdir "$SP_DIR/profile"
-	printf '{"data_dir": "%s", "public_base_url": "http://127.0.0.1:9", "gateway": {"socket": "%s", "profile": "conformance"}}' \
-		"$SP_DIR/profile" "$SP_DIR/profile.sock" >"$SP_DIR/profile.json"
-	run timeout "$SP_DEADLINE" "$installed" --config "$SP_DIR/profile.json" </dev/null 3>&-
-	[ "$status" -ne 0 ]
-	[ "$status" -ne 124 ]
-	[[ $output == *"gateway.profile: this gateway has no conformance fixtures"* ]]
+	refused() { # GATEWAY URL MEMBERS
+		printf '{"data_dir": "%s", "public_base_url": "%s", "gateway": {"socket": "%s"%s}}' \
+			"$SP_DIR/profile" "$2" "$SP_DIR/profile.sock" "$3" >"$SP_DIR/profile.json"
+		run timeout "$SP_DEADLINE" "$1" --config "$SP_DIR/profile.json" </dev/null 3>&-
+		[ "$status" -ne 0 ]
+		[ "$status" -ne 124 ]
+		[ ! -e "$SP_DIR/profile.sock" ]
+	}
+	refused "$installed" http://127.0.0.1:9 ', "profile": "conformance"'
+	[[ $output == *"gateway.profile: was removed: only the gateway of "* ]]
 	[ -z "$(ls -A "$SP_DIR/profile")" ]
-	[ ! -e "$SP_DIR/profile.sock" ]
+	export SP_FIXTURES=1
+	refused "$SP_BIN/sallyport-gateway" http://192.0.2.1:80 ''
+	[[ $output == *"public_base_url: must be http://127.0.0.1:PORT: the fixtures ask for no token"* ]]
+	refused "$SP_BIN/sallyport-gateway" http://127.0.0.1:9 ', "allowed_hosts": ["x"]'
+	[[ $output == *"allowed_hosts and allowed_origins must be empty"* ]]
 }
 
 @test "a listening socket as descriptor 0 is served" {

@@ -170,7 +170,7 @@ run_long() {
 	sp_run_bash 'true'
 	run sp_cli show --conversation talk
 	[ "$status" -eq 5 ]
-	[[ $output == *"say whose by --owner"* ]]
+	[[ $output == *"name one with --owner"* ]]
 }
 
 @test "log.format json: every line of gateway and jailer is an object; wrong words are named" {

@@ -1,11 +1,12 @@
 /*
  * conformance.c - the fixtures' resources, and what makes them part of a gateway; see conformance.h.
  *
- * Like tests/exchanges/recorder.c this is linked into the gateway of the tests (build/bin-recorded) only, and sets
- * server_fixtures before main.
+ * Like tests/exchanges/recorder.c this is linked into the gateway of the tests (build/bin-recorded) only. Where
+ * SP_FIXTURES is in the environment it sets server_fixtures before main.
  */
 #include "conformance.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "cgi/http/auth.h"
@@ -115,12 +116,23 @@ static const struct resource_provider provider = {
 
 struct store_token conformance_token;
 
-/* The requests come without a token, but what runs needs an owner: nobody ever sees this token's text. */
+/* The requests come without a token, so they must not come from elsewhere. What runs needs an owner: nobody ever sees
+ * this token's text. */
 static int open_to_all(struct server *server, struct err *err)
 {
+	const struct config *config = server->config;
+	const char *url = config->public_base_url;
 	char text[STORE_TOKEN_TEXT];
+
+	if (!str_starts(url, "http://127.0.0.1:") && !str_starts(url, "http://localhost:") &&
+	    !str_starts(url, "http://[::1]:"))
+		return err_member(err, "public_base_url",
+				  "must be http://127.0.0.1:PORT: the fixtures ask for no token");
+	if (config->gateway.allowed_hosts.count || config->gateway.allowed_origins.count)
+		return err_member(err, "gateway",
+				  "allowed_hosts and allowed_origins must be empty: the fixtures ask for no token");
 	int result =
-		store_token_add(server->store, "conformance", "profile conformance", text, &conformance_token, err);
+		store_token_add(server->store, "conformance", "conformance suite", text, &conformance_token, err);
 
 	explicit_bzero(text, sizeof(text));
 	return result;
@@ -130,7 +142,7 @@ static int open_to_all(struct server *server, struct err *err)
 static int authenticate(struct http_exchange *exchange)
 {
 	if (!auth_from_loopback(exchange->request)) {
-		reply_refuse(exchange->reply, 403, "gateway.profile is conformance: only this machine is served");
+		reply_refuse(exchange->reply, 403, "the fixtures are on: only this machine is served");
 		return -ERR_DENIED;
 	}
 	exchange->token = conformance_token;
@@ -140,7 +152,7 @@ static int authenticate(struct http_exchange *exchange)
 
 static const struct prompt *const prompts[] = {conformance_prompts, NULL};
 static const struct resource_provider *const providers[] = {&provider, NULL};
-static const struct fixtures fixtures = {
+const struct fixtures conformance_fixtures = {
 	.open = open_to_all,
 	.authenticate = authenticate,
 	.tables = {.tools = conformance_tools, .prompts = prompts, .resources = providers},
@@ -148,5 +160,6 @@ static const struct fixtures fixtures = {
 
 __attribute__((constructor)) static void begin(void)
 {
-	server_fixtures = &fixtures;
+	if (getenv("SP_FIXTURES"))
+		server_fixtures = &conformance_fixtures;
 }

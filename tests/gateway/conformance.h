@@ -2,9 +2,9 @@
  * conformance.h - the fixtures of the official conformance suite: tools, resources and prompts that mean nothing, in a
  * gateway that is never installed.
  *
- * They are switched on by gateway.profile "conformance", which the configuration accepts only with a public_base_url on
- * loopback; then no token is asked for either, and requests from elsewhere than loopback are refused. Names, schemas
- * and texts are the suite's.
+ * The environment variable SP_FIXTURES switches them on, which is refused unless public_base_url is on loopback; then
+ * no token is asked for either, and requests from elsewhere than loopback are refused. Names, schemas and texts are the
+ * suite's.
  */
 #pragma once
 
@@ -12,6 +12,7 @@
 #include "cgi/mcp/resources.h"
 #include "cgi/mcp/tools.h"
 
+extern const struct fixtures conformance_fixtures;
 extern const char conformance_png[]; /* base64 */
 extern struct store_token conformance_token; /* whose requests without a token are */
 extern const struct prompt conformance_prompts[];    /* ended by {0} */

@@ -20,7 +20,7 @@ same() {
 check_members() { # PAGE
 	local known shown
 	known=$({
-		sed -nE 's/^\tPART\(([a-z_]+), ([a-z_]+),.*/\1.\2/p' lib/base/config.c lib/base/config_network.c
+		sed -nE 's/^\tPART\(([a-z_]+), ([a-z_]+),.*/\1.\2/p' lib/base/config.c
 		sed -nE 's/^\t\{\.name = "([a-z_]+)",.*/\1/p' lib/base/config.c
 		[ ! -e "$limits" ] || sed -nE 's/^LIMIT\(([a-z_]+), .*/limits.\1/p' "$limits"
 	} | sort)

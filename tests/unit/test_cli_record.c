@@ -295,7 +295,7 @@ static void test_show(void **state)
 	assert_null(strchr(outcome.out, '\033'));
 	assert_null(strchr(outcome.out, '\r'));
 	assert_non_null(strstr(outcome.out, "\\x1b[31mred\\x1b[0m\\x0d\\xc2\\x9b1m\\xe2\\x80\\xae\\xff\n"));
-	assert_non_null(strstr(outcome.out, "created  0644         3  ba7816bf"));
+	assert_non_null(strstr(outcome.out, "created  0644     3  ba7816bf"));
 	assert_non_null(strstr(outcome.out, "ch\\x1bart.png"));
 	assert_non_null(strstr(outcome.out, "verdict       OK  the program ended"));
 	expect(&large, 0, "65541 bytes in all: sallyport show --stdout", "");

@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "lib/base/mask.h"
-#include "lib/base/mask_form.h"
 #include "lib/base/text.h"
 #include "lib/base/util.h"
 

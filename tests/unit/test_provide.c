@@ -1,6 +1,7 @@
 /* Resources, prompts, completion: dispatch, altered cursors and states, and that the fixtures are there only when they
  * are asked for. */
 #include "gateway.h"
+#include "tests/gateway/conformance.h"
 
 #include "cgi/mcp/signed.h"
 #include "tests/gateway/conformance.h"
@@ -17,9 +18,15 @@ static int open_conformance(void **state)
 {
 	(void)state;
 	fixture_open(&fixture);
-	fixture.server.fixtures = server_fixtures;
-	fixture.server.tables.next = &server_fixtures->tables;
-	return server_fixtures->open(&fixture.server, NULL);
+	fixture.server.fixtures = &conformance_fixtures;
+	fixture.server.tables.next = &conformance_fixtures.tables;
+	const char *url = fixture.config.public_base_url;
+
+	fixture.config.public_base_url = "http://127.0.0.1:8080"; /* they are served on loopback alone */
+	const int result = conformance_fixtures.open(&fixture.server, NULL);
+
+	fixture.config.public_base_url = url;
+	return result;
 }
 
 /* A modern request; `params` in front of _meta, with its comma. `name`: Mcp-Name or NULL. */

@@ -28,17 +28,6 @@ static int by_name(const void *a, const void *b)
 	return strcmp(((const struct dirent *)a)->d_name, ((const struct dirent *)b)->d_name);
 }
 
-static struct listing *listing_of(DIR *directory)
-{
-	struct listing *listing;
-
-	pthread_mutex_lock(&listings_lock);
-	for (listing = listings; listing && listing->directory != directory; listing = listing->following)
-		;
-	pthread_mutex_unlock(&listings_lock);
-	return listing;
-}
-
 static void forget_listing(DIR *directory)
 {
 	pthread_mutex_lock(&listings_lock);
@@ -55,18 +44,6 @@ static void forget_listing(DIR *directory)
 	pthread_mutex_unlock(&listings_lock);
 }
 
-static int list_entry(struct listing *listing, const struct dirent *entry)
-{
-	struct dirent *entries = realloc(listing->entries, (listing->count + 1) * sizeof(*entries));
-
-	if (!entries)
-		return -1;
-	listing->entries = entries;
-	memcpy(&entries[listing->count++], entry,
-	       entry->d_reclen < sizeof(*entries) ? entry->d_reclen : sizeof(*entries));
-	return 0;
-}
-
 static struct listing *list(DIR *directory, struct dirent *(*real)(DIR *))
 {
 	struct listing *listing = calloc(1, sizeof(*listing));
@@ -77,8 +54,15 @@ static struct listing *list(DIR *directory, struct dirent *(*real)(DIR *))
 		return NULL;
 	listing->directory = directory;
 	errno = 0;
-	while ((entry = real(directory)) && list_entry(listing, entry) == 0)
-		;
+	while ((entry = real(directory))) {
+		struct dirent *entries = realloc(listing->entries, (listing->count + 1) * sizeof(*entries));
+
+		if (!entries)
+			break;
+		listing->entries = entries;
+		memcpy(&entries[listing->count++], entry,
+		       entry->d_reclen < sizeof(*entries) ? entry->d_reclen : sizeof(*entries));
+	}
 	errno = errno ? errno : before;
 	if (listing->count > 0)
 		qsort(listing->entries, listing->count, sizeof(*listing->entries), by_name);
@@ -92,8 +76,12 @@ static struct listing *list(DIR *directory, struct dirent *(*real)(DIR *))
 EXPORT struct dirent *readdir(DIR *directory)
 {
 	REAL(readdir)
-	struct listing *listing = listing_of(directory);
+	struct listing *listing;
 
+	pthread_mutex_lock(&listings_lock);
+	for (listing = listings; listing && listing->directory != directory; listing = listing->following)
+		;
+	pthread_mutex_unlock(&listings_lock);
 	listing = listing ? listing : list(directory, real);
 	return listing && listing->next < listing->count ? &listing->entries[listing->next++] : NULL;
 }

@@ -140,11 +140,6 @@ static struct deadline translate(clockid_t id, const struct timespec *time)
 	return (struct deadline){until, shim_timespec(shim_nanoseconds(&kernel) + until - now)};
 }
 
-static clockid_t clock_by(const struct timespec *time)
-{
-	return time->tv_sec > OF_DAY ? CLOCK_REALTIME : CLOCK_MONOTONIC;
-}
-
 static int timed_out(int result, int error, const struct deadline *deadline)
 {
 	if (error == ETIMEDOUT)
@@ -156,7 +151,7 @@ EXPORT int pthread_cond_timedwait(pthread_cond_t *restrict condition, pthread_mu
 				  const struct timespec *restrict time)
 {
 	REAL(pthread_cond_timedwait)
-	struct deadline deadline = translate(clock_by(time), time);
+	struct deadline deadline = translate(time->tv_sec > OF_DAY ? CLOCK_REALTIME : CLOCK_MONOTONIC, time);
 	int result = real(condition, mutex, &deadline.there);
 
 	return timed_out(result, result, &deadline);

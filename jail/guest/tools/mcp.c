@@ -79,7 +79,7 @@ static void print_bytes(const char *bytes, size_t length)
 		exit(FAILED);
 }
 
-static int status_of(const char *kind)
+static int print_error(struct raw error)
 {
 	static const struct {
 		const char *kind;
@@ -87,15 +87,6 @@ static int status_of(const char *kind)
 	} kinds[] = {{"tool", FAILED},      {"invalid", USAGE},        {"denied", DENIED},
 		     {"approval", DENIED},  {"limit", LIMIT},          {"timeout", AWAY},
 		     {"unavailable", AWAY}, {"unknown_outcome", AWAY}, {"protocol", USAGE}};
-
-	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
-		if (streq(kinds[i].kind, kind))
-			return kinds[i].status;
-	return FAILED;
-}
-
-static int print_error(struct raw error)
-{
 	auto_free char *kind = raw_string(raw_member(error, "kind"));
 	auto_free char *text = raw_string(raw_member(error, "text"));
 	auto_free char *signature = raw_string(raw_member(error, "signature"));
@@ -103,7 +94,10 @@ static int print_error(struct raw error)
 	fprintf(stderr, "%s\n", text ? text : "failed");
 	if (signature)
 		fprintf(stderr, "signature: %s\n", signature);
-	return status_of(kind ? kind : "");
+	for (size_t i = 0; kind && i < ARRAY_SIZE(kinds); i++)
+		if (streq(kinds[i].kind, kind))
+			return kinds[i].status;
+	return FAILED;
 }
 
 /* Structured content, else the text blocks, else the blocks as they are. */
@@ -196,17 +190,6 @@ static int add_place(struct buf *out, char **argv, int argc, bool tool_too)
 	return tool && !dot ? 2 : 1;
 }
 
-static void add_all_input(struct buf *out)
-{
-	auto_free char *text = NULL;
-	struct err err = ERR_INIT;
-	size_t length;
-
-	if (read_fd(STDIN_FILENO, FRAME_MAX, &text, &length, &err) < 0)
-		fail(USAGE, err.text);
-	add_json(out, text);
-}
-
 static void add_argument(struct buf *arguments, const char *text)
 {
 	const char *equals = strchr(text, '=');
@@ -229,6 +212,7 @@ static void add_call(struct buf *frame, char **argv, int argc, bool *raw)
 	auto_buf struct buf arguments = {0};
 	int at = add_place(frame, argv, argc, true);
 	bool whole = false; /* given as one JSON text */
+	struct err err = ERR_INIT;
 
 	buf_init(&arguments, FRAME_MAX);
 	for (; at < argc; at++) {
@@ -236,14 +220,14 @@ static void add_call(struct buf *frame, char **argv, int argc, bool *raw)
 
 		if (streq(argv[at], "--raw")) {
 			*raw = true;
-		} else if (streq(argv[at], "--json") && more && streq(argv[at + 1], "-")) {
-			at++;
-			buf_reset(&arguments);
-			add_all_input(&arguments);
-			whole = true;
 		} else if (streq(argv[at], "--json") && more) {
+			const char *text = argv[++at];
+			auto_free char *input = NULL;
+
+			if (streq(text, "-") && read_fd(STDIN_FILENO, FRAME_MAX, &input, NULL, &err) < 0)
+				fail(USAGE, err.text);
 			buf_reset(&arguments);
-			add_json(&arguments, argv[++at]);
+			add_json(&arguments, input ? input : text);
 			whole = true;
 		} else if (streq(argv[at], "--timeout") && more) {
 			buf_puts(frame, ",\"timeout\":");
@@ -261,18 +245,6 @@ static void add_call(struct buf *frame, char **argv, int argc, bool *raw)
 		buf_add(frame, arguments.data, arguments.length);
 	else
 		buf_puts(frame, "{}");
-}
-
-static void add_words(struct buf *frame, char **argv, int argc)
-{
-	auto_buf struct buf words = {0};
-
-	buf_init(&words, 4096);
-	for (int i = 0; i < argc; i++)
-		buf_printf(&words, "%s%s", i ? " " : "", argv[i]);
-	buf_putc(&words, '\0');
-	buf_puts(frame, ",\"query\":");
-	add_string(frame, words.data);
 }
 
 static void print_listed(struct raw list)
@@ -299,13 +271,20 @@ static void print_listed(struct raw list)
 
 static void add_request(struct buf *frame, const char *op, char **argv, int argc, bool *raw)
 {
-	if (streq(op, "call"))
+	if (streq(op, "call")) {
 		add_call(frame, argv, argc, raw);
-	else if (streq(op, "describe") || streq(op, "tools"))
+	} else if (streq(op, "describe") || streq(op, "tools")) {
 		add_place(frame, argv, argc, false);
-	else if (streq(op, "search"))
-		add_words(frame, argv, argc);
-	else if (streq(op, "read") && argc == 2) {
+	} else if (streq(op, "search")) {
+		auto_buf struct buf words = {0};
+
+		buf_init(&words, 4096);
+		for (int i = 0; i < argc; i++)
+			buf_printf(&words, "%s%s", i ? " " : "", argv[i]);
+		buf_putc(&words, '\0');
+		buf_puts(frame, ",\"query\":");
+		add_string(frame, words.data);
+	} else if (streq(op, "read") && argc == 2) {
 		buf_puts(frame, ",\"server\":");
 		add_string(frame, argv[0]);
 		buf_puts(frame, ",\"uri\":");

@@ -110,7 +110,7 @@ static const struct {
 	 "there are more executions from before the ", " log than it found when it began"},
 	{ALWAYS,
 	 "SELECT 'audit', -1 WHERE (SELECT count(*) FROM token WHERE created_us < " OPENED
-	 " AND NOT EXISTS (SELECT 1 FROM audit WHERE object = 'token:' || token.id)) > coalesce((SELECT entry ->> "
+	 " AND NOT EXISTS (SELECT 1 FROM audit WHERE object = 'token:' || token.id AND kind = 'token.add')) > coalesce((SELECT entry ->> "
 	 "'$.f.tokens' FROM audit WHERE n = 0 AND json_valid(entry)), 0)",
 	 "there are more tokens from before the ", " log than it found when it began"},
 	{WHEN_ODD,

@@ -92,6 +92,7 @@ struct store {
 
 	struct store_conn *writer; /* the writing thread's */
 	bool writer_started, stopping;
+	atomic_bool hurries; /* store_hurry */
 	pthread_t thread;
 	_Atomic int64_t longest_us, used_us; /* store_longest_us, store_used_us */
 	int64_t last_us;  /* of store_txn_now */

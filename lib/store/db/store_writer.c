@@ -314,9 +314,17 @@ int store_commit(struct store *store, store_work work, void *arg, struct err *er
 	return op.result;
 }
 
+void store_hurry(struct store *store)
+{
+	store->hurries = true;
+}
+
 int store_commit_gently(struct store *store, store_work work, void *arg, struct err *err)
 {
 	const int64_t began = clock_monotonic_us();
+
+	if (store->hurries)
+		return err_set(err, ERR_UNAVAILABLE, "the record is being closed");
 	int result = store_commit(store, work, arg, err);
 	const int64_t pause = MIN(clock_monotonic_us() - began, PAUSE_MAX_US);
 

@@ -396,6 +396,18 @@ static int add_blob(struct store_bundle *bundle, struct store *store, const char
 	return result;
 }
 
+void store_bundle_bind_row(struct query *to, sqlite3_stmt *row, const char *but)
+{
+	for (int i = 0; i < sqlite3_column_count(row); i++) {
+		char name[64];
+
+		if (but && streq(sqlite3_column_name(row, i), but))
+			continue;
+		snprintf(name, sizeof(name), ":%s", sqlite3_column_name(row, i));
+		query_bind_value(to, name, sqlite3_column_value(row, i));
+	}
+}
+
 int store_bundle_finish(struct store_bundle *bundle, struct store *store, struct err *err)
 {
 	auto_statement sqlite3_stmt *names = NULL;

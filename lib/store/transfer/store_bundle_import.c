@@ -34,18 +34,6 @@ static int check_room(struct store_bundle *bundle, struct store *store, struct e
 	return 0;
 }
 
-void store_bundle_bind_row(struct query *to, sqlite3_stmt *row, const char *but)
-{
-	for (int i = 0; i < sqlite3_column_count(row); i++) {
-		char name[64];
-
-		if (but && streq(sqlite3_column_name(row, i), but))
-			continue;
-		snprintf(name, sizeof(name), ":%s", sqlite3_column_name(row, i));
-		query_bind_value(to, name, sqlite3_column_value(row, i));
-	}
-}
-
 /* Rows of the file, by the names of their columns, into the record. */
 struct rows {
 	const char *select; /* ?1: the run; ?2: this instance */

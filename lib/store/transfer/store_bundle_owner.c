@@ -118,7 +118,10 @@ static int put_file(struct store_txn *txn, sqlite3_stmt *row, int64_t conversati
 
 	snprintf(file.blob, sizeof(file.blob), "%s", (const char *)sqlite3_column_text(row, 2));
 	snprintf(file.media_type, sizeof(file.media_type), "%s", (const char *)sqlite3_column_text(row, 3));
-	return store_txn_file_put(txn, conversation, &file, err);
+	int result = store_txn_file_put(txn, conversation, &file, err);
+
+	return result < 0 ? result
+			  : store_txn_audit_file(txn, conversation, file.name, file.name_length, NULL, err);
 }
 
 /* A conversation with its files; its runs belong to it again. */
