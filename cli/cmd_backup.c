@@ -21,18 +21,11 @@ struct backup {
 };
 
 static const struct cli_option backup_options[] = {
-	{.name = "key",
-	 .type = CLI_FLAG,
-	 .offset = offsetof(struct backup, key),
+	{.name = "key", .type = CLI_FLAG, .offset = offsetof(struct backup, key),
 	 .help = "copy secret.key, too, which can open sealed values and make download addresses"},
-	{.name = "full",
-	 .type = CLI_FLAG,
-	 .offset = offsetof(struct backup, full),
+	{.name = "full", .type = CLI_FLAG, .offset = offsetof(struct backup, full),
 	 .help = "read and compare contents again that the folder has already"},
-	{.name = "signer",
-	 .type = CLI_STRING,
-	 .offset = offsetof(struct backup, signer),
-	 .value = "DIR",
+	{.name = "signer", .type = CLI_STRING, .offset = offsetof(struct backup, signer), .value = "DIR",
 	 .help = "compare with the checkpoints of this signer's folder"},
 	{0},
 };
@@ -155,19 +148,11 @@ struct restore {
 };
 
 static const struct cli_option restore_options[] = {
-	{.name = "key",
-	 .type = CLI_STRING,
-	 .offset = offsetof(struct restore, key),
-	 .value = "FILE",
+	{.name = "key", .type = CLI_STRING, .offset = offsetof(struct restore, key), .value = "FILE",
 	 .help = "take secret.key from FILE, if the backup has none"},
-	{.name = "erasures",
-	 .type = CLI_STRING,
-	 .offset = offsetof(struct restore, erasures),
-	 .value = "FROM",
+	{.name = "erasures", .type = CLI_STRING, .offset = offsetof(struct restore, erasures), .value = "FROM",
 	 .help = "repeat the erasures that followed the backup: FROM is the old data folder, or a file with the lines of forget --list"},
-	{.name = "before-upgrade",
-	 .type = CLI_FLAG,
-	 .offset = offsetof(struct restore, before_upgrade),
+	{.name = "before-upgrade", .type = CLI_FLAG, .offset = offsetof(struct restore, before_upgrade),
 	 .help = "instead of a backup, restore the copy of the database that its last upgrade kept"},
 	{0},
 };

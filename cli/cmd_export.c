@@ -18,28 +18,16 @@ struct export_options {
 };
 
 static const struct cli_option export_options_table[] = {
-	{.name = "output",
-	 .letter = 'o',
-	 .type = CLI_STRING,
-	 .offset = offsetof(struct export_options, output),
+	{.name = "output", .letter = 'o', .type = CLI_STRING, .offset = offsetof(struct export_options, output),
 	 .value = "BUNDLE",
 	 .help = "write the bundle to this file"},
-	{.name = "all",
-	 .letter = 'a',
-	 .type = CLI_FLAG,
-	 .offset = offsetof(struct export_options, all),
+	{.name = "all", .letter = 'a', .type = CLI_FLAG, .offset = offsetof(struct export_options, all),
 	 .help = "select all recorded runs"},
-	{.name = "with-env",
-	 .type = CLI_FLAG,
-	 .offset = offsetof(struct export_options, with_env),
+	{.name = "with-env", .type = CLI_FLAG, .offset = offsetof(struct export_options, with_env),
 	 .help = "write the values of environment variables, too, unencrypted"},
-	{.name = "move",
-	 .type = CLI_FLAG,
-	 .offset = offsetof(struct export_options, move),
+	{.name = "move", .type = CLI_FLAG, .offset = offsetof(struct export_options, move),
 	 .help = "move one drained --owner to another host: add tokens, snippets, conversations and files"},
-	{.name = "checkpoint",
-	 .type = CLI_STRING,
-	 .offset = offsetof(struct export_options, checkpoint),
+	{.name = "checkpoint", .type = CLI_STRING, .offset = offsetof(struct export_options, checkpoint),
 	 .value = "FILE",
 	 .help = "prove the runs' audit entries against this signed checkpoint"},
 	{0},
@@ -214,9 +202,7 @@ struct import_options {
 };
 
 static const struct cli_option import_options_table[] = {
-	{.name = "move",
-	 .type = CLI_FLAG,
-	 .offset = offsetof(struct import_options, move),
+	{.name = "move", .type = CLI_FLAG, .offset = offsetof(struct import_options, move),
 	 .help = "let the owner of an export --move in, with tokens, snippets, conversations and files"},
 	{0},
 };

@@ -6,9 +6,7 @@
 #include "replay.h"
 
 const struct cli_option replay_normaliser_options[] = {
-	{.name = "normalisers",
-	 .type = CLI_STRINGS,
-	 .offset = offsetof(struct replay_normalisers, files),
+	{.name = "normalisers", .type = CLI_STRINGS, .offset = offsetof(struct replay_normalisers, files),
 	 .value = "FILE",
 	 .help = "apply a project's own normalisers (JSON) after the built-in ones; repeatable"},
 	{0},

@@ -24,10 +24,7 @@ struct owners {
 };
 
 static const struct cli_option owners_options[] = {
-	{.name = "table",
-	 .type = CLI_STRING,
-	 .offset = offsetof(struct owners, table),
-	 .value = "FILE",
+	{.name = "table", .type = CLI_STRING, .offset = offsetof(struct owners, table), .value = "FILE",
 	 .help = "list, place: use this placement table of the nginx in front [" TABLE_FILE "]"},
 	{0},
 };

@@ -21,31 +21,15 @@ struct promote_options {
 
 #define FIELD(member) offsetof(struct promote_options, member)
 static const struct cli_option promote_options_table[] = {
-	{.name = "suite",
-	 .letter = 's',
-	 .type = CLI_STRING,
-	 .offset = FIELD(suite),
-	 .value = "FILE",
+	{.name = "suite", .letter = 's', .type = CLI_STRING, .offset = FIELD(suite), .value = "FILE",
 	 .help = "change this suite, which is made if it is missing"},
-	{.name = "name",
-	 .type = CLI_STRING,
-	 .offset = FIELD(name),
-	 .value = "NAME",
+	{.name = "name", .type = CLI_STRING, .offset = FIELD(name), .value = "NAME",
 	 .help = "name the case [the execution's id]"},
-	{.name = "tag",
-	 .type = CLI_STRINGS,
-	 .offset = FIELD(tags),
-	 .value = "TAG",
+	{.name = "tag", .type = CLI_STRINGS, .offset = FIELD(tags), .value = "TAG",
 	 .help = "give the cases this tag, for grade --tag; repeatable"},
-	{.name = "compare",
-	 .type = CLI_STRING,
-	 .offset = FIELD(compare),
-	 .value = "LIST",
+	{.name = "compare", .type = CLI_STRING, .offset = FIELD(compare), .value = "LIST",
 	 .help = "compare these when the cases are graded, as for replay [verdict,exit,stdout,stderr,files]"},
-	{.name = "normalise",
-	 .type = CLI_STRING,
-	 .offset = FIELD(normalise),
-	 .value = "LIST",
+	{.name = "normalise", .type = CLI_STRING, .offset = FIELD(normalise), .value = "LIST",
 	 .help = "apply these normalisers when the cases are graded, as for replay"},
 	{.name = "all", .letter = 'a', .type = CLI_FLAG, .offset = FIELD(all), .help = "select all recorded runs"},
 	{0},
@@ -90,20 +74,6 @@ static int promote_one(void *arg, const struct store_execution *execution)
 	return promoting->result = MIN(added, 0);
 }
 
-static char *tags_json(const struct bind_strings *tags)
-{
-	auto_json struct json_object *array = json_object_new_array();
-	struct buf text;
-
-	if (tags->count == 0)
-		return NULL;
-	for (size_t i = 0; i < tags->count; i++)
-		json_object_array_add(array, json_object_new_string(tags->items[i]));
-	buf_init(&text, SIZE_MAX / 2);
-	json_print(&text, array);
-	return buf_steal(&text, NULL);
-}
-
 static int check_options(const struct promote_options *options, struct err *err)
 {
 	unsigned ignored;
@@ -119,41 +89,34 @@ static int check_options(const struct promote_options *options, struct err *err)
 	return options->normalise ? normalise_parse(options->normalise, &ignored, err) : 0;
 }
 
-static int promote_all(struct promoting *promoting, struct err *err)
+/* The tags as JSON; NULL: none were given, so that a case keeps those that it has. The caller's. */
+static char *tags_json(const struct bind_strings *tags)
 {
-	const struct promote_options *options = promoting->options;
-	const struct cli_selection selection = {&options->common, &options->filter, options->all};
-	int result = cli_select(promoting->store, &selection, promote_one, promoting, err);
+	auto_json struct json_object *array = json_object_new_array();
+	struct buf text;
 
-	if (result == 0)
-		result = promoting->result;
-	return result == 0 ? store_bundle_finish(promoting->suite, promoting->store, err) : result;
-}
-
-static void print_sums(const struct promoting *promoting)
-{
-	auto_json struct json_object *object = json_object_new_object();
-	struct json_object *summary = json_object_new_object();
-
-	json_add_int(summary, "cases", promoting->cases);
-	json_add_int(summary, "new", promoting->added);
-	json_add_int(summary, "already_there", promoting->cases - promoting->added);
-	json_add(object, "summary", summary);
-	if (promoting->options->common.json)
-		cli_print_json(stdout, object, false);
-	else
-		printf("%lld cases, %lld of them new\n", (long long)promoting->cases, (long long)promoting->added);
+	if (tags->count == 0)
+		return NULL;
+	for (size_t i = 0; i < tags->count; i++)
+		json_object_array_add(array, json_object_new_string(tags->items[i]));
+	buf_init(&text, SIZE_MAX / 2);
+	json_print(&text, array);
+	return buf_steal(&text, NULL);
 }
 
 static int promote_run(void *arg, struct err *err)
 {
 	const struct promote_options *options = arg;
+	const struct cli_selection selection = {&options->common, &options->filter, options->all};
 	auto_config struct config config = {0};
 	auto_store struct store *store = NULL;
 	auto_free char *tags = tags_json(&options->tags);
+	auto_json struct json_object *object = json_object_new_object();
+	struct json_object *summary = json_object_new_object();
 	struct promoting promoting = {.options = options, .tags = tags, .err = err};
 	int result = check_options(options, err);
 
+	json_add(object, "summary", summary);
 	if (result == 0)
 		result = cli_open_store(&options->common, STORE_READ, &config, &store, err);
 	if (result < 0)
@@ -163,11 +126,22 @@ static int promote_run(void *arg, struct err *err)
 		cli_complain(err);
 		return CLI_USAGE;
 	}
-	result = promote_all(&promoting, err);
-	store_bundle_close(promoting.suite);
+	result = cli_select(store, &selection, promote_one, &promoting, err);
 	if (result == 0)
-		print_sums(&promoting);
-	return result;
+		result = promoting.result;
+	if (result == 0)
+		result = store_bundle_finish(promoting.suite, store, err);
+	store_bundle_close(promoting.suite);
+	if (result < 0)
+		return result;
+	json_add_int(summary, "cases", promoting.cases);
+	json_add_int(summary, "new", promoting.added);
+	json_add_int(summary, "already_there", promoting.cases - promoting.added);
+	if (options->common.json)
+		cli_print_json(stdout, object, false);
+	else
+		printf("%lld cases, %lld of them new\n", (long long)promoting.cases, (long long)promoting.added);
+	return CLI_OK;
 }
 
 const struct cli_command cmd_promote = {

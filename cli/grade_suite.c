@@ -2,10 +2,10 @@
  * grade_suite.c - `sallyport grade` over a suite: each case's input once more, with the recorded code or a submission,
  * compared with what is expected.
  *
- * A suite is somebody else's text like a bundle: it is checked, then imported into a database in a folder that goes
- * away with this process; from there on a case is a replay (replay.h). AC is an outcome that equals the recorded one,
- * as far as the case compares it; else the verdict is what the run's own end says, and WA where that is the same.
- * Lines come in the order of submissions, and of the cases' names.
+ * A suite is a bundle, and untrusted: it is checked, then imported into a database in a folder that goes away with this
+ * process; from there on a case is a replay (replay.h). AC is an outcome that equals the recorded one, as far as the
+ * case compares it; else the verdict is what the run's own end says, and WA where that is the same. Lines come in the
+ * order of submissions, and of the cases' names.
  */
 #include <fcntl.h>
 #include <string.h>
@@ -14,6 +14,7 @@
 #include "grade.h"
 #include "lib/base/util.h"
 #include "lib/grade/grade_pool.h"
+#include "lib/store/transfer/store_backup.h"
 #include "lib/store/transfer/store_bundle.h"
 #include "replay.h"
 #include "run.h"
@@ -42,7 +43,7 @@ struct suite {
 	struct suite_case *cases;
 	struct submission *submissions;
 	size_t n_cases, n_submissions;
-	struct err *err; /* of a case that cannot be read */
+	struct err *err;             /* of a case that cannot be read */
 	struct json_object *runners; /* for keys of results; else only where there are submissions */
 	char hash[SHA256_HEX_SIZE];  /* of the suite's file, where results are kept */
 
@@ -77,52 +78,17 @@ static enum grade_verdict verdict_of(const struct store_result *result)
 }
 
 /* One sentence; "" where there is nothing to say. The caller's. */
-static char *message_of(struct json_object *report)
+static char *message_of(struct json_object *report, struct json_object *differences)
 {
-	struct json_object *differences = json_get(report, "differences", json_type_array);
 	const char *reason = json_get_string(report, "reason");
-
-	if (reason)
-		return xstrdup(reason);
-	if (!differences || json_object_array_length(differences) == 0)
-		return xstrdup("");
 	struct json_object *first = json_object_array_get_idx(differences, 0);
 	struct json_object *line = json_get(first, "line", json_type_int);
 	auto_free char *where = line ? xasprintf(", line %lld", (long long)json_object_get_int64(line)) : xstrdup("");
 
+	if (reason || !first)
+		return xstrdup(reason ? reason : "");
 	return xasprintf("%s%s: expected %s, is %s", json_get_string(first, "what"), where,
 			 json_get_string(first, "recorded"), json_get_string(first, "now"));
-}
-
-/* The differences as text; NULL: none. The caller's. */
-static char *details_of(struct json_object *report)
-{
-	struct json_object *differences = json_get(report, "differences", json_type_array);
-	struct buf text;
-
-	if (!differences || json_object_array_length(differences) == 0)
-		return NULL;
-	buf_init(&text, SIZE_MAX / 2);
-	replay_details(differences, &text);
-	return buf_steal(&text, NULL);
-}
-
-static void put_line(const struct suite *suite, const struct submission *submission, const struct suite_case *one,
-		     const struct report_case *found, const struct slot *slot)
-{
-	auto_json struct json_object *line = json_object_new_object();
-	struct report_case report = *found;
-
-	json_add_string(line, "case", one->id);
-	json_add_string(line, "name", one->name);
-	if (submission->path)
-		json_add_bytes(line, "submission", submission->path, strlen(submission->path));
-	json_add_string(line, "language", found->group);
-	json_add_string(line, "verdict", found->label);
-	json_add_string(line, "class", slot->result.class);
-	json_add_bytes(line, "message", found->message, strlen(found->message));
-	json_add_int(line, "wall_us", slot->wall_us);
-	grade_put_line(suite->grading, line, &report);
 }
 
 static void print_text(const struct report_case *found)
@@ -130,26 +96,33 @@ static void print_text(const struct report_case *found)
 	enum cli_colour colour = found->state == REPORT_PASS   ? CLI_GREEN
 				 : found->state == REPORT_SKIP ? CLI_DIM
 							       : CLI_RED;
+	const char *diff = found->details ? strstr(found->details, "\n@@") : NULL;
 
 	printf("%s%-4s%s ", cli_colour_on(stdout, colour), found->label, cli_colour_off(stdout));
 	cli_print_safe(stdout, found->name, strlen(found->name));
 	fputs(*found->message ? "  " : "", stdout);
 	cli_print_safe(stdout, found->message, strlen(found->message));
 	putchar('\n');
-	const char *diff = found->details ? strstr(found->details, "\n@@") : NULL;
-
 	if (diff)
 		cli_print_diff(stdout, diff + 1, "    ");
 }
 
-static void print_line(const struct suite *suite, const struct submission *submission, const struct suite_case *one,
-		       enum grade_verdict verdict, const struct slot *slot)
+static void print_case(const struct suite *suite, size_t index, enum grade_verdict verdict)
 {
-	auto_json struct json_object *report = NULL;
+	const struct submission *submission = &suite->submissions[index / suite->n_cases];
+	const struct suite_case *one = &suite->cases[index % suite->n_cases];
+	const struct slot *slot = &suite->slots[index];
+	auto_json struct json_object *report = NULL, *line = json_object_new_object(), *none = json_object_new_array();
+	auto_buf struct buf details = {0};
 
 	json_parse(slot->result.report, strlen(slot->result.report), &report, NULL);
-	auto_free char *message = message_of(report), *details = details_of(report);
+	struct json_object *differences = json_get(report, "differences", json_type_array);
+	differences = differences ? differences : none;
+	auto_free char *message = message_of(report, differences);
 	auto_free char *name = submission->path ? xasprintf("%s  %s", submission->path, one->name) : xstrdup(one->name);
+
+	buf_init(&details, SIZE_MAX / 2);
+	replay_details(differences, &details);
 	struct report_case found = {
 		.group = json_get_string(report, "language"),
 		.name = name,
@@ -161,11 +134,20 @@ static void print_line(const struct suite *suite, const struct submission *submi
 			 : verdict == GRADE_SKIP ? REPORT_SKIP
 						 : REPORT_FAIL,
 		.message = message,
-		.details = details,
+		.details = *details.data ? details.data : NULL,
 		.wall_us = slot->wall_us,
 	};
 
-	put_line(suite, submission, one, &found, slot);
+	json_add_string(line, "case", one->id);
+	json_add_string(line, "name", one->name);
+	if (submission->path)
+		json_add_bytes(line, "submission", submission->path, strlen(submission->path));
+	json_add_string(line, "language", found.group);
+	json_add_string(line, "verdict", found.label);
+	json_add_string(line, "class", slot->result.class);
+	json_add_bytes(line, "message", message, strlen(message));
+	json_add_int(line, "wall_us", slot->wall_us);
+	grade_put_line(suite->grading, line, &found);
 	if (!suite->grading->options->common.json)
 		print_text(&found);
 }
@@ -184,8 +166,7 @@ static void report_ready(struct suite *suite)
 		suite->verdicts[verdict]++;
 		suite->passed += verdict == GRADE_AC;
 		cli_progress_hide(&suite->grading->progress);
-		print_line(suite, &suite->submissions[suite->to_report / suite->n_cases],
-			   &suite->cases[suite->to_report % suite->n_cases], verdict, slot);
+		print_case(suite, suite->to_report, verdict);
 		fflush(stdout);
 		free(steal(&slot->result.report));
 		suite->stop = suite->grading->options->fail_fast && verdict != GRADE_AC && verdict != GRADE_SKIP;
@@ -221,37 +202,29 @@ static void leave(void *own)
 	free(runner);
 }
 
-/* The case, the file that it is in and the submission's code: what its result depends on, besides runners. */
-static void case_key(const struct suite *suite, const struct suite_case *one, const struct submission *submission,
-		     char ret[SHA256_HEX_SIZE])
-{
-	struct sha256 *digest = sha256_new();
-	char settings[SHA256_HEX_SIZE];
-
-	replay_settings_key(&one->settings, suite->runners, settings);
-	sha256_add(digest, settings, sizeof(settings));
-	sha256_add(digest, suite->hash, sizeof(suite->hash));
-	if (submission->path) {
-		sha256_add(digest, submission->instead.language, strlen(submission->instead.language) + 1);
-		sha256_add(digest, submission->instead.code, submission->instead.length);
-	}
-	sha256_finish(digest, ret);
-}
-
-/* Run, or taken from an earlier run of the same. */
+/* Run, or taken from an earlier run: the key is of all that a result depends on. */
 static void run_case(const struct suite *suite, struct replay_runner *runner, const struct suite_case *one,
-		     const struct submission *submission, struct store_result *ret)
+		     struct store_result *ret)
 {
 	struct store_results *results = suite->grading->results;
-	char key[SHA256_HEX_SIZE];
+	char settings[SHA256_HEX_SIZE], key[SHA256_HEX_SIZE];
 
-	if (!results)
-		return replay_one(runner, one->id, ret);
-	case_key(suite, one, submission, key);
-	if (suite->grading->options->resume && store_results_get(results, one->id, key, ret, NULL) == 1)
-		return;
+	if (results) {
+		struct sha256 *digest = sha256_new();
+
+		replay_settings_key(&one->settings, suite->runners, settings);
+		sha256_add(digest, settings, sizeof(settings));
+		sha256_add(digest, suite->hash, sizeof(suite->hash));
+		if (runner->instead) {
+			sha256_add(digest, runner->instead->language, strlen(runner->instead->language) + 1);
+			sha256_add(digest, runner->instead->code, runner->instead->length);
+		}
+		sha256_finish(digest, key);
+		if (suite->grading->options->resume && store_results_get(results, one->id, key, ret, NULL) == 1)
+			return;
+	}
 	replay_one(runner, one->id, ret);
-	if (verdict_of(ret) != GRADE_JE)
+	if (results && verdict_of(ret) != GRADE_JE)
 		store_results_put(results, one->id, key, ret, NULL);
 }
 
@@ -274,7 +247,7 @@ static void act(void *arg, struct jail_client *client, void **own, const void *s
 					 .client = runner->client,
 					 .instead = submission->path ? &submission->instead : NULL};
 	*own = runner;
-	run_case(suite, runner, one, submission, &slot.result);
+	run_case(suite, runner, one, &slot.result);
 	slot.wall_us = clock_monotonic_us() - began;
 	pthread_mutex_lock(&suite->pool.lock);
 	suite->slots[index] = slot;
@@ -339,28 +312,13 @@ static int open_suite(struct suite *suite, const char *path, struct err *err)
 		result = store_open(folder, STORE_SERVE, &suite->store, err);
 	if (result == 0)
 		result = store_bundle_import(bundle, suite->store, &carried, err);
+	if (result == 0 && suite->grading->results) {
+		auto_free char *file = realpath(path, NULL);
+
+		result = store_backup_sum(AT_FDCWD, file ? file : path, suite->hash, err);
+	}
 	store_bundle_close(bundle);
 	return result;
-}
-
-static int read_submission(struct json_object *runners, const char *language, const char *path, struct submission *ret,
-			   struct err *err)
-{
-	auto_close int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	struct json_object *runner = NULL;
-	size_t length = 0;
-	int result;
-
-	if (fd < 0)
-		return err_errno(err, "%s", path);
-	result = run_runner_choose(runners, language, path, fd, &runner, err);
-	if (result == 0)
-		result = read_fd(fd, CODE_MAX, &ret->code, &length, err);
-	if (result < 0)
-		return err_wrap(err, "%s", path);
-	ret->path = path;
-	ret->instead = (struct replay_instead){json_get_string(runner, "name"), ret->code, length};
-	return 0;
 }
 
 static int read_submissions(struct suite *suite, struct err *err)
@@ -376,31 +334,34 @@ static int read_submissions(struct suite *suite, struct err *err)
 	result = cli_open_jailer(suite->grading->config, &client, 1, err);
 	if (result == 0)
 		result = jail_client_runners(client, &suite->runners, err);
-	for (size_t i = 0; result == 0 && i + 1 < common->n_args; i++)
-		result = read_submission(suite->runners, suite->grading->options->language, common->args[i + 1],
-					 &suite->submissions[i], err);
+	for (size_t i = 0; result == 0 && i + 1 < common->n_args; i++) {
+		struct submission *one = &suite->submissions[i];
+		struct json_object *runner = NULL;
+
+		one->path = common->args[i + 1];
+		auto_close int fd = open(one->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+
+		if (fd < 0)
+			return err_errno(err, "%s", one->path);
+		result = run_runner_choose(suite->runners, suite->grading->options->language, one->path, fd, &runner,
+					   err);
+		if (result == 0)
+			result = read_fd(fd, CODE_MAX, &one->code, &one->instead.length, err);
+		if (result < 0)
+			return err_wrap(err, "%s", one->path);
+		one->instead.language = json_get_string(runner, "name");
+		one->instead.code = one->code;
+	}
 	return result;
-}
-
-static int hash_file(const char *path, char ret[SHA256_HEX_SIZE], struct err *err)
-{
-	auto_close int fd = open(path, O_RDONLY | O_CLOEXEC);
-	struct sha256 *digest = sha256_new();
-	char block[65536];
-	ssize_t n = 0;
-
-	while (fd >= 0 && (n = read(fd, block, sizeof(block))) > 0)
-		sha256_add(digest, block, (size_t)n);
-	sha256_finish(digest, ret);
-	return fd < 0 || n < 0 ? err_errno(err, "%s", path) : 0;
 }
 
 /* -------- all of it ----------------------------------------------------------------------------------- */
 
-static void print_summary(const struct suite *suite, const char *path, double seconds)
+static void print_summary(const struct suite *suite, double seconds)
 {
 	auto_json struct json_object *line = json_object_new_object();
 	struct json_object *object = json_object_new_object(), *verdicts = json_object_new_object();
+	const char *path = suite->grading->options->common.args[0];
 	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
 
 	json_add_bytes(object, "suite", name, strlen(name));
@@ -445,7 +406,7 @@ static int run_suite(struct suite *suite, struct err *err)
 		cli_complain(err);
 		return CLI_JUDGE_ERROR;
 	}
-	print_summary(suite, grading->options->common.args[0], (double)(clock_monotonic_us() - began) / 1e6);
+	print_summary(suite, (double)(clock_monotonic_us() - began) / 1e6);
 	if (suite->verdicts[GRADE_JE])
 		return CLI_JUDGE_ERROR;
 	return suite->passed + suite->verdicts[GRADE_SKIP] < count ? CLI_DIFFERENT : CLI_OK;
@@ -458,8 +419,6 @@ int grade_suite_run(struct grading *grading, struct err *err)
 
 	if (result == 0)
 		result = open_suite(&suite, grading->options->common.args[0], err);
-	if (result == 0 && grading->results)
-		result = hash_file(grading->options->common.args[0], suite.hash, err);
 	if (result == 0)
 		result = read_submissions(&suite, err);
 	if (result < 0) {

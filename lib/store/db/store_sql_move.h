@@ -47,8 +47,7 @@ enum { STORE_OWNER_COLUMNS(COLUMN_NAME, COLUMN_NAME, COLUMN_NAME) OWNER_COLUMNS 
 	  "conversation WHERE execution.owner = :owner AND state <> 'running'")                                        \
 	X(MOVE_SNIPPETS, READ, "SELECT " BUNDLE_NAMES(STORE_MOVE_SNIPPET) " FROM snippet WHERE owner = :owner")        \
 	X(MOVE_SNIPPET_PUT, WRITE, /* what is there already stays */                                                   \
-	  "INSERT OR IGNORE INTO snippet (" BUNDLE_NAMES(STORE_MOVE_SNIPPET) ") VALUES (" BUNDLE_VALUES(               \
-		  STORE_MOVE_SNIPPET) ")")                                                                             \
+	  BUNDLE_IF_NEW("snippet", STORE_MOVE_SNIPPET))                                               \
 	X(MOVE_CONVERSATION_IDS, READ, "SELECT id FROM conversation WHERE owner = :owner")                             \
 	X(MOVE_TOKEN_KNOWN, READ, "SELECT revoked_us FROM token WHERE id = :id")                                       \
 	X(MOVE_TOKEN_PUT, WRITE, /* one that is there may only have been revoked meanwhile */                          \

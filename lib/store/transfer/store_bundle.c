@@ -297,21 +297,20 @@ static int add_env(struct store_bundle *bundle, const struct store_execution *ex
 	return store_bundle_next(bundle, statement, err);
 }
 
-#define INTO(table, list) "INSERT OR IGNORE INTO " table " (" BUNDLE_NAMES(list) ") VALUES (" BUNDLE_VALUES(list) ")"
 static const struct store_bundle_rows rows_of_run[] = {
-	{SQL_BUNDLE_EXECUTION, INTO("execution", STORE_BUNDLE_EXECUTION)},
-	{SQL_BUNDLE_RUNTIME, INTO("runtime", STORE_BUNDLE_RUNTIME)},
-	{SQL_BUNDLE_FILES, INTO("execution_file", STORE_BUNDLE_FILE)},
-	{SQL_BUNDLE_TAGS, INTO("execution_tag", STORE_BUNDLE_TAG)},
-	{SQL_BUNDLE_BASELINES, INTO("baseline", STORE_BUNDLE_BASELINE)},
-	{SQL_BUNDLE_BASELINE_FILES, INTO("baseline_file", STORE_BUNDLE_BASELINE_FILE)},
-	{SQL_BUNDLE_TOOL_LISTS, INTO("tool_list", STORE_BUNDLE_TOOL_LIST)},
-	{SQL_BUNDLE_SERVERS, INTO("execution_server", STORE_BUNDLE_SERVER)},
-	{SQL_BUNDLE_CALLS, INTO("tool_call", STORE_BUNDLE_CALL)},
-	{SQL_BUNDLE_BASELINE_SERVERS, INTO("baseline_server", STORE_BUNDLE_BASELINE_SERVER)},
-	{SQL_BUNDLE_BASELINE_CALLS, INTO("baseline_call", STORE_BUNDLE_BASELINE_CALL)},
+	{SQL_BUNDLE_EXECUTION, BUNDLE_IF_NEW("execution", STORE_BUNDLE_EXECUTION)},
+	{SQL_BUNDLE_RUNTIME, BUNDLE_IF_NEW("runtime", STORE_BUNDLE_RUNTIME)},
+	{SQL_BUNDLE_FILES, BUNDLE_IF_NEW("execution_file", STORE_BUNDLE_FILE)},
+	{SQL_BUNDLE_TAGS, BUNDLE_IF_NEW("execution_tag", STORE_BUNDLE_TAG)},
+	{SQL_BUNDLE_BASELINES, BUNDLE_IF_NEW("baseline", STORE_BUNDLE_BASELINE)},
+	{SQL_BUNDLE_BASELINE_FILES, BUNDLE_IF_NEW("baseline_file", STORE_BUNDLE_BASELINE_FILE)},
+	{SQL_BUNDLE_TOOL_LISTS, BUNDLE_IF_NEW("tool_list", STORE_BUNDLE_TOOL_LIST)},
+	{SQL_BUNDLE_SERVERS, BUNDLE_IF_NEW("execution_server", STORE_BUNDLE_SERVER)},
+	{SQL_BUNDLE_CALLS, BUNDLE_IF_NEW("tool_call", STORE_BUNDLE_CALL)},
+	{SQL_BUNDLE_BASELINE_SERVERS, BUNDLE_IF_NEW("baseline_server", STORE_BUNDLE_BASELINE_SERVER)},
+	{SQL_BUNDLE_BASELINE_CALLS, BUNDLE_IF_NEW("baseline_call", STORE_BUNDLE_BASELINE_CALL)},
 };
-static const struct store_bundle_rows rows_of_sandbox = {SQL_BUNDLE_SANDBOX, INTO("sandbox", STORE_BUNDLE_SANDBOX)};
+static const struct store_bundle_rows rows_of_sandbox = {SQL_BUNDLE_SANDBOX, BUNDLE_IF_NEW("sandbox", STORE_BUNDLE_SANDBOX)};
 
 static int add_one(struct store_bundle *bundle, struct store *store, const char *id, struct err *err)
 {
