@@ -7,11 +7,11 @@
  */
 #include "admin.h"
 
+#include <pthread.h>
 #include <string.h>
 
-#include "admin_act.h"
-#include "admin_assets.h"
 #include "admin_page.h"
+#include "lib/base/embed.h"
 #include "lib/base/log.h"
 #include "lib/base/util.h"
 #include "pages.h"
@@ -21,9 +21,9 @@
 #define NEXT_MAX 512
 
 static const char policy[] =
-	"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action "
-	"'self'; "
-	"frame-ancestors 'none'; base-uri 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
+	"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+	"form-action 'self'; frame-ancestors 'none'; base-uri 'none'; require-trusted-types-for 'script'; "
+	"trusted-types 'none'";
 
 static const struct view {
 	const char *name, *label; /* label NULL: not in the navigation */
@@ -51,25 +51,56 @@ void admin_headers(struct reply *reply)
 	reply_header(reply, "Cross-Origin-Resource-Policy", "same-origin");
 }
 
-/* -------- the frame ----------------------------------------------------------------------------------- */
+/* -------- the files of assets/, which are part of the program ----------------------------------------- */
 
-static void put_head(struct html *html, const struct admin_page *page)
+struct asset {
+	const char *name, *type;
+	const char *begin, *end;
+	char tag[13]; /* of its content, in its address, so that browsers may keep it for ever */
+};
+enum { STYLE, SCRIPT, ICON, ASSETS };
+EMBED(admin_style_css, "cgi/admin/assets/style.css");
+EMBED(admin_page_js, "cgi/admin/assets/page.js");
+EMBED(admin_icon_svg, "cgi/admin/assets/icon.svg");
+
+static struct asset assets[ASSETS] = {
+	[STYLE] = {"style.css", "text/css; charset=utf-8", admin_style_css, admin_style_css_end, ""},
+	[SCRIPT] = {"page.js", "text/javascript; charset=utf-8", admin_page_js, admin_page_js_end, ""},
+	[ICON] = {"icon.svg", "image/svg+xml", admin_icon_svg, admin_icon_svg_end, ""},
+};
+
+static void make_tags(void)
 {
-	const struct admin_asset *style = admin_asset(ADMIN_STYLE), *script = admin_asset(ADMIN_SCRIPT),
-				 *icon = admin_asset(ADMIN_ICON);
+	for (size_t i = 0; i < ASSETS; i++) {
+		char sum[SHA256_HEX_SIZE];
 
-	html_put(html,
-		 "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-		 "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-		 "<meta name=\"color-scheme\" content=\"light dark\">\n<title>{} – Sallyport</title>\n"
-		 "<link rel=\"icon\" href=\"/admin/asset/{}-{}\">\n<link rel=\"stylesheet\" "
-		 "href=\"/admin/asset/{}-{}\">\n",
-		 html_text(page->title), html_text(icon->tag), html_text(icon->name), html_text(style->tag),
-		 html_text(style->name));
-	html_put(html, "<script src=\"/admin/asset/{}-{}\" defer></script>\n", html_text(script->tag),
-		 html_text(script->name));
-	html_put(html, "</head>\n<body>\n");
+		sha256_hex(assets[i].begin, (size_t)(assets[i].end - assets[i].begin), sum);
+		snprintf(assets[i].tag, sizeof(assets[i].tag), "%.12s", sum);
+	}
 }
+
+static const struct asset *asset_of(int which)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, make_tags);
+	return &assets[which];
+}
+
+static const struct asset *asset_find(const char *name)
+{
+	for (int i = 0; i < ASSETS; i++) {
+		const struct asset *asset = asset_of(i);
+		const size_t length = strlen(asset->tag);
+
+		if (strncmp(name, asset->tag, length) == 0 && name[length] == '-' &&
+		    streq(name + length + 1, asset->name))
+			return asset;
+	}
+	return NULL;
+}
+
+/* -------- the frame ----------------------------------------------------------------------------------- */
 
 static void put_navigation(struct html *html, const struct admin_page *page)
 {
@@ -89,18 +120,27 @@ static void put_navigation(struct html *html, const struct admin_page *page)
 	admin_session_key(&page->visitor, "sign-out", key);
 	html_put(html,
 		 "</ul></nav>\n<form class=\"who\" method=\"post\" action=\"/admin/sign-out\">"
-		 "<input type=\"hidden\" name=\"key\" value=\"{}\"><span>{}</span><button>Sign "
-		 "out</button></form></header>\n",
+		 "<input type=\"hidden\" name=\"key\" value=\"{}\"><span>{}</span>"
+		 "<button>Sign out</button></form></header>\n",
 		 html_text(key), html_text(page->visitor.token.owner));
 }
 
 static void send_page(struct admin_page *page, bool framed)
 {
+	const struct asset *style = asset_of(STYLE), *script = asset_of(SCRIPT), *icon = asset_of(ICON);
 	struct reply *reply = page->exchange->reply;
 	struct html html;
 
 	html_init(&html, &reply->body);
-	put_head(&html, page);
+	html_put(&html,
+		 "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+		 "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+		 "<meta name=\"color-scheme\" content=\"light dark\">\n<title>{} – Sallyport</title>\n"
+		 "<link rel=\"icon\" href=\"/admin/asset/{}-{}\">\n"
+		 "<link rel=\"stylesheet\" href=\"/admin/asset/{}-{}\">\n"
+		 "<script src=\"/admin/asset/{}-{}\" defer></script>\n</head>\n<body>\n",
+		 html_text(page->title), html_text(icon->tag), html_text(icon->name), html_text(style->tag),
+		 html_text(style->name), html_text(script->tag), html_text(script->name));
 	if (framed)
 		put_navigation(&html, page);
 	html_put(&html, "<main id=\"main\" tabindex=\"-1\">\n");
@@ -108,8 +148,8 @@ static void send_page(struct admin_page *page, bool framed)
 	html_put(&html, "</main>\n");
 	if (framed)
 		html_put(&html,
-			 "<footer><p id=\"status\" role=\"status\"></p><p>{} UTC <span "
-			 "id=\"keys\"></span></p></footer>\n",
+			 "<footer><p id=\"status\" role=\"status\"></p>"
+			 "<p>{} UTC <span id=\"keys\"></span></p></footer>\n",
 			 html_date(page->now_us));
 	html_put(&html, "</body>\n</html>\n");
 	if (!html_sound(&page->html) || !html_sound(&html)) {
@@ -153,13 +193,11 @@ static void send_sign_in(struct admin_page *page, const char *next, const char *
 	if (problem)
 		html_put(&page->html, "<p class=\"error\" role=\"alert\">{}</p>\n", html_text(problem));
 	html_put(&page->html,
-		 "<form method=\"post\" action=\"/admin/sign-in\"><label for=\"token\">Token with the scope "
-		 "admin</label>"
-		 "<input id=\"token\" name=\"token\" type=\"password\" autocomplete=\"current-password\" required "
-		 "autofocus "
-		 "spellcheck=\"false\"><input type=\"hidden\" name=\"next\" value=\"{}\"><button class=\"main\">Sign "
-		 "in</button>"
-		 "</form></div>\n",
+		 "<form method=\"post\" action=\"/admin/sign-in\">"
+		 "<label for=\"token\">Token with the scope admin</label>"
+		 "<input id=\"token\" name=\"token\" type=\"password\" autocomplete=\"current-password\" "
+		 "required autofocus spellcheck=\"false\"><input type=\"hidden\" name=\"next\" value=\"{}\">"
+		 "<button class=\"main\">Sign in</button></form></div>\n",
 		 html_text(next));
 	send_page(page, false);
 }
@@ -209,20 +247,6 @@ static void send_refusal(struct admin_page *page, int code, const char *problem)
 }
 
 /* -------- requests ------------------------------------------------------------------------------------ */
-
-static void send_asset(struct http_exchange *exchange, const char *name)
-{
-	const struct admin_asset *asset = admin_asset_find(name);
-
-	if (!asset) {
-		reply_refuse(exchange->reply, 404, "no such file");
-		return;
-	}
-	exchange->reply->status = 200;
-	reply_header(exchange->reply, "Content-Type", "%s", asset->type);
-	reply_header(exchange->reply, "Cache-Control", "private, max-age=31536000, immutable");
-	buf_add(&exchange->reply->body, asset->begin, (size_t)(asset->end - asset->begin));
-}
 
 static int show(struct admin_page *page, const char *rest, struct err *err)
 {
@@ -331,7 +355,16 @@ void admin_handle(struct http_exchange *exchange, const char *method, const char
 		return;
 	}
 	if (str_starts(rest, "asset/")) {
-		send_asset(exchange, rest + strlen("asset/"));
+		const struct asset *asset = asset_find(rest + strlen("asset/"));
+
+		if (!asset) {
+			reply_refuse(exchange->reply, 404, "no such file");
+			return;
+		}
+		exchange->reply->status = 200;
+		reply_header(exchange->reply, "Content-Type", "%s", asset->type);
+		reply_header(exchange->reply, "Cache-Control", "private, max-age=31536000, immutable");
+		buf_add(&exchange->reply->body, asset->begin, (size_t)(asset->end - asset->begin));
 		return;
 	}
 	page.refresh = request_param(exchange->request, "HTTP_X_SALLYPORT_REFRESH");

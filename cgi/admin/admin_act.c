@@ -1,22 +1,21 @@
 /*
- * admin_act.c - see admin_act.h.
+ * admin_act.c - see admin_page.h.
  *
  * One table of acts. `ask` writes what the person should know before, and fails where the act makes no sense (a run
  * that is over, a token that is revoked). `perform` looks again, because time has passed. The key of the form was
  * checked by the caller: it is made for this address and this session.
  */
-#include "admin_act.h"
+#include "admin_page.h"
 
 #include <string.h>
 
 #include "cgi/http/uri.h"
 #include "lib/base/util.h"
 #include "lib/store/audit/store_audit.h"
-#include "lib/store/record/store_execution.h"
 #include "lib/store/retention/store_erase.h"
 #include "lib/upstream/upstream.h"
 #include "lib/upstream/upstream_pin.h"
-#include "page_replay.h"
+#include "pages.h"
 
 #define LIST_US   (10 * INT64_C(1000000))
 #define TITLE_MAX 64
@@ -54,14 +53,6 @@ static int find_run(struct admin_page *page, const char *id, struct store_execut
 	return store_execution_find(page->exchange->server->store, id, ret, err);
 }
 
-static void put_run(struct admin_page *page, const struct store_execution *run)
-{
-	html_put(&page->html, "<p>Run <a class=\"id\" href=\"/admin/run/{}\">{}</a> of {}, {}, started ",
-		 html_part(run->id), html_text(run->id), html_text(run->owner), html_text(run->language));
-	admin_page_time(page, run->created_us);
-	html_put(&page->html, ".</p>\n");
-}
-
 /* What is asked before an act on a run; `possible` fails where the act makes no sense. */
 static int ask_about_run(struct admin_page *page, const char *object,
 			 int (*possible)(struct admin_page *page, const struct store_execution *run, struct err *err),
@@ -73,8 +64,10 @@ static int ask_about_run(struct admin_page *page, const char *object,
 	if (result == 0)
 		result = possible(page, &run, err);
 	if (result == 0) {
-		put_run(page, &run);
-		html_put(&page->html, "<p>{}</p>\n", html_text(what));
+		html_put(&page->html, "<p>Run <a class=\"id\" href=\"/admin/run/{}\">{}</a> of {}, {}, started ",
+			 html_part(run.id), html_text(run.id), html_text(run.owner), html_text(run.language));
+		admin_page_time(page, run.created_us);
+		html_put(&page->html, ".</p>\n<p>{}</p>\n", html_text(what));
 	}
 	store_execution_clear(&run);
 	return result;
@@ -90,8 +83,7 @@ static int cancel_possible(struct admin_page *page, const struct store_execution
 static int ask_cancel(struct admin_page *page, const char *object, struct err *err)
 {
 	return ask_about_run(page, object, cancel_possible,
-			     "It ends with the verdict CX. What it printed is recorded, and its files are kept as far "
-			     "as they came.",
+			     "It ends with the verdict CX. Its output and files up to then are recorded.",
 			     err);
 }
 
@@ -116,8 +108,8 @@ static int do_cancel(struct admin_page *page, const char *object, const char *fo
 static int ask_replay(struct admin_page *page, const char *object, struct err *err)
 {
 	return ask_about_run(page, object, page_replay_possible,
-			     "It runs once more on its recorded inputs, and what comes out is compared with the "
-			     "record. Nothing of it is kept; it may take as long as it took then.",
+			     "It runs once more on its recorded inputs, and the results are compared with the record. "
+			     "Nothing of it is kept; it may take as long as the first run.",
 			     err);
 }
 
@@ -150,8 +142,9 @@ static int forget_possible(struct admin_page *page, const struct store_execution
 static int ask_forget(struct admin_page *page, const char *object, struct err *err)
 {
 	return ask_about_run(page, object, forget_possible,
-			     "Program, input, output and files of this run are removed, for good. That it ran, when, "
-			     "for whom and how it ended stays, and the audit log still verifies.",
+			     "Program, input, output and files of this run are removed for good. "
+			     "The record still says that it ran, when, for whom and how it ended; "
+			     "the audit log still verifies.",
 			     err);
 }
 
@@ -203,7 +196,7 @@ static int ask_revoke(struct admin_page *page, const char *object, struct err *e
 		 html_text(token.owner), html_text(token.name));
 	admin_page_time(page, token.used_us);
 	html_put(&page->html,
-		 ".</p>\n<p>It is refused from then on, and cannot be given back. Runs under way go on.</p>\n");
+		 ".</p>\n<p>It is refused from then on; this cannot be undone. Runs under way continue.</p>\n");
 	if (streq(token.id, page->visitor.token.id))
 		html_put(&page->html,
 			 "<p class=\"error\">You are signed in with this token: your session ends with it.</p>\n");
@@ -231,13 +224,12 @@ static int ask_token(struct admin_page *page, const char *object, struct err *er
 {
 	if (*object)
 		return err_set(err, ERR_NOT_FOUND, "There is no such page");
-	html_put(
-		&page->html,
-		"<p>Its text is shown once, on the next page.</p>\n<div class=\"filters\"><label>Owner <input "
-		"name=\"owner\" "
-		"required maxlength=\"32\" pattern=\"[a-z0-9][a-z0-9\\-]*\" title=\"small letters, digits, -\"></label>"
-		"<label>Name, for you <input name=\"name\" "
-		"maxlength=\"60\"></label></div>\n<fieldset><legend>Scopes</legend>");
+	html_put(&page->html,
+		 "<p>Its text is shown once, on the next page.</p>\n<div class=\"filters\">"
+		 "<label>Owner <input name=\"owner\" required maxlength=\"32\" pattern=\"[a-z0-9][a-z0-9\\-]*\" "
+		 "title=\"small letters, digits, -\"></label>"
+		 "<label>Name, for you <input name=\"name\" maxlength=\"60\"></label></div>\n"
+		 "<fieldset><legend>Scopes</legend>");
 	for (size_t i = 0; i < ARRAY_SIZE(scope_names); i++) {
 		html_put(&page->html, "<label><input type=\"checkbox\" name=\"{}\" value=\"yes\"",
 			 html_text(scope_names[i]));
@@ -284,9 +276,9 @@ static int do_token(struct admin_page *page, const char *object, const char *for
 		return result;
 	admin_page_title(page, "A new token");
 	html_put(&page->html,
-		 "<h1>A new token of {}</h1>\n<p>Keep it now: only its sum is stored, and this page is not shown "
-		 "again.</p>\n<pre tabindex=\"0\"><code>{}</code></pre>\n<p><a href=\"/admin/tokens\">All "
-		 "tokens</a></p>\n",
+		 "<h1>A new token of {}</h1>\n"
+		 "<p>Keep it now: only its hash is stored, and this page is not shown again.</p>\n"
+		 "<pre tabindex=\"0\"><code>{}</code></pre>\n<p><a href=\"/admin/tokens\">All tokens</a></p>\n",
 		 html_text(token.owner), html_text(text));
 	explicit_bzero(text, sizeof(text));
 	return 0;
@@ -333,27 +325,12 @@ static int ask_accept(struct admin_page *page, const char *object, struct err *e
 	if (result < 0 || !list)
 		return result;
 	html_put(&page->html,
-		 "<p>Tool <strong>{}</strong> of {}. From then on this definition is the known one; a change of it is "
-		 "reported again.</p>\n",
+		 "<p>Tool <strong>{}</strong> of {}. From then on this definition is the known one; "
+		 "another change is reported again.</p>\n",
 		 html_text(tool->name), html_text(list->server->name));
 	admin_page_text(page, tool->definition, tool->length, NULL);
 	html_put(&page->html, "<input type=\"hidden\" name=\"hash\" value=\"{}\">", html_text(tool->hash));
 	return 0;
-}
-
-/* Names of servers and tools are theirs: details. */
-static int log_accept(struct admin_page *page, const char *object, const char *hash, struct err *err)
-{
-	char actor[ADMIN_ACTOR_SIZE];
-	struct store_audit entry;
-
-	admin_session_actor(&page->visitor, actor);
-	store_audit_init(&entry, STORE_AUDIT_ADMIN_ACT, "log", "upstream");
-	entry.actor = actor;
-	store_audit_word(&entry, "act", "accept");
-	store_audit_text(&entry, "tool", object, strlen(object));
-	store_audit_text(&entry, "hash", hash, strlen(hash));
-	return store_audit_add(page->exchange->server->store, &entry, err);
 }
 
 /* What is accepted is what was shown. */
@@ -374,7 +351,17 @@ static int do_accept(struct admin_page *page, const char *object, const char *fo
 	admin_page_value(form, "hash", hash, sizeof(hash));
 	if (!streq(hash, tool->hash))
 		return err_set(err, ERR_CONFLICT, "The definition has changed since it was shown: look at it again");
-	result = log_accept(page, object, hash, err);
+	char actor[ADMIN_ACTOR_SIZE];
+	struct store_audit entry;
+
+	/* Names of servers and tools are chosen by the servers, so they are details of the entry. */
+	admin_session_actor(&page->visitor, actor);
+	store_audit_init(&entry, STORE_AUDIT_ADMIN_ACT, "log", "upstream");
+	entry.actor = actor;
+	store_audit_word(&entry, "act", "accept");
+	store_audit_text(&entry, "tool", object, strlen(object));
+	store_audit_text(&entry, "hash", hash, strlen(hash));
+	result = store_audit_add(page->exchange->server->store, &entry, err);
 	if (result == 0)
 		result = upstream_pin_accept(page->exchange->server->store, list, name, err);
 	snprintf(ret_to, ADMIN_VALUE_MAX, "servers/%s", list->server->alias);
@@ -424,12 +411,10 @@ int admin_act_ask(struct admin_page *page, const char *rest, struct err *err)
 
 	if (result < 0)
 		return result;
-	html_put(
-		&page->html,
-		"<p class=\"acts\"><button class=\"{}\">{}</button> <a class=\"button\" href=\"/admin/{}\">No, back</a>"
-		"</p></form>\n",
-		html_text(act->harmless ? "main" : "danger"),
-		html_text(act->button), html_text(page->section));
+	html_put(&page->html,
+		 "<p class=\"acts\"><button class=\"{}\">{}</button> "
+		 "<a class=\"button\" href=\"/admin/{}\">No, back</a></p></form>\n",
+		 html_text(act->harmless ? "main" : "danger"), html_text(act->button), html_text(page->section));
 	return 0;
 }
 

@@ -11,11 +11,22 @@
 
 #define TEXT_MAX (64 * 1024)
 
-/* The part before the next '&', decoded. */
-static bool decode(const char *text, size_t length, char *ret, size_t size)
+bool admin_page_value(const char *text, const char *name, char *ret, size_t size)
 {
-	auto_free char *raw = xstrndup(text, length);
+	const size_t length = strlen(name);
+	const char *at = text;
+	size_t part = 0;
 	auto_buf struct buf out = {0};
+
+	while (at && *at) {
+		part = strcspn(at, "&");
+		if (part > length && strncmp(at, name, length) == 0 && at[length] == '=')
+			break;
+		at += part + (at[part] == '&');
+	}
+	if (!at || !*at)
+		return false;
+	auto_free char *raw = xstrndup(at + length + 1, part - length - 1);
 
 	for (char *p = raw; *p; p++)
 		*p = *p == '+' ? ' ' : *p;
@@ -24,20 +35,6 @@ static bool decode(const char *text, size_t length, char *ret, size_t size)
 		return false;
 	memcpy(ret, out.data, out.length + 1);
 	return true;
-}
-
-bool admin_page_value(const char *text, const char *name, char *ret, size_t size)
-{
-	const size_t length = strlen(name);
-
-	for (const char *at = text; at && *at;) {
-		const size_t part = strcspn(at, "&");
-
-		if (part > length && strncmp(at, name, length) == 0 && at[length] == '=')
-			return decode(at + length + 1, part - length - 1, ret, size);
-		at += part + (at[part] == '&');
-	}
-	return false;
 }
 
 bool admin_page_query(const struct admin_page *page, const char *name, char *ret, size_t size)
@@ -89,6 +86,42 @@ void admin_page_time(struct admin_page *page, int64_t us)
 	else
 		html_put(&page->html, "<time datetime=\"{}\" title=\"{} UTC\">{}</time>", html_iso(us), html_date(us),
 			 html_ago(us, page->now_us));
+}
+
+void admin_page_table(struct admin_page *page, const char *kind, const char *columns)
+{
+	html_put(&page->html, "<table");
+	if (*kind)
+		html_put(&page->html, " class=\"{}\"", html_text(kind));
+	html_put(&page->html, "><thead><tr>");
+	for (const char *at = columns; *at;) {
+		const size_t length = strcspn(at, "|"), name = strcspn(at, "=|");
+
+		html_put(&page->html, "<th scope=\"col\"");
+		if (name < length)
+			html_put(&page->html, " class=\"{}\"", html_bytes(at + name + 1, length - name - 1));
+		html_put(&page->html, ">{}</th>", html_bytes(at, name));
+		at += length + (at[length] == '|');
+	}
+	html_put(&page->html, "</tr></thead><tbody>\n");
+}
+
+void admin_page_table_end(struct admin_page *page, int64_t rows, const char *empty)
+{
+	if (rows)
+		html_put(&page->html, "</tbody></table>\n");
+	else if (empty)
+		admin_page_empty(page, empty);
+}
+
+void admin_page_bar(struct admin_page *page, const char *kind, int64_t whole, int64_t used, bool full)
+{
+	html_put(&page->html,
+		 "<td class=\"{}\"><svg width=\"{}\" height=\"8\" aria-hidden=\"true\">"
+		 "<rect class=\"track\" width=\"{}\" height=\"8\" rx=\"4\"/>"
+		 "<rect class=\"{}\" width=\"{}\" height=\"8\" rx=\"4\"/></svg></td>",
+		 html_text(kind), html_plain(whole), html_plain(whole), html_text(full ? "full" : "used"),
+		 html_plain(used));
 }
 
 void admin_page_empty(struct admin_page *page, const char *text)

@@ -32,6 +32,13 @@ bool admin_page_value(const char *text, const char *name, char *ret, size_t size
 void admin_page_title(struct admin_page *page, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Pieces that many views have. */
+/* Begins a table: "Owner|Runs=n wide" are two columns, the second with these classes. `kind` is the table's class; "":
+ * none. */
+void admin_page_table(struct admin_page *page, const char *kind, const char *columns);
+/* Ends it; without a row there was no beginning, and `empty` (NULL: nothing) is said instead. */
+void admin_page_table_end(struct admin_page *page, int64_t rows, const char *empty);
+/* A cell (classes `kind`) with a bar: so many of `whole` pixels. */
+void admin_page_bar(struct admin_page *page, const char *kind, int64_t whole, int64_t used, bool full);
 void admin_page_verdict(struct admin_page *page, const char *verdict); /* "": it runs */
 void admin_page_time(struct admin_page *page, int64_t us);             /* 0: a dash */
 void admin_page_empty(struct admin_page *page, const char *text);
@@ -46,3 +53,17 @@ void admin_page_figure(struct admin_page *page, const struct admin_figure *figur
 void admin_page_text(struct admin_page *page, const char *data, size_t length, const char *more);
 /* Writes into the audit log, soon, that this person looked at `type`:`id`. */
 void admin_page_viewed(struct admin_page *page, const char *type, const char *id, const char *owner);
+
+/* -------- admin_act.c --------------------------------------------------------------------------------- */
+
+/* What one can do on the admin page: end a run, replay it, forget its content, revoke a token, make one, accept a
+ * changed definition of a tool.
+ *
+ * Each act has an address, act/NAME/OBJECT. GET asks once and says what will happen; its form, sent by POST, does it.
+ * The audit log has an entry with the person's token (`admin:ID`) before anything happens: no entry, no act. */
+
+/* The page that asks. `rest`: "NAME/OBJECT". */
+int admin_act_ask(struct admin_page *page, const char *rest, struct err *err);
+/* Does it, and leaves a page that says so, or *ret_to: where to go, behind /admin/ (ADMIN_VALUE_MAX bytes). */
+int admin_act_do(struct admin_page *page, const char *rest, const char *form, char ret_to[ADMIN_VALUE_MAX],
+		 struct err *err);

@@ -108,12 +108,6 @@ static bool next_cookie(const char *name, const char **at, char ret[SECRET_DIGIT
 
 /* -------- sessions ------------------------------------------------------------------------------------ */
 
-static bool too_old(const struct admin_session *session, const struct config *config, int64_t now)
-{
-	return now - session->opened_us >= config->admin.hours * 60 * MINUTE_US ||
-	       now - session->seen_us >= config->admin.idle_minutes * MINUTE_US;
-}
-
 /* Under the lock: all are looked at, so that time says nothing. */
 static struct admin_session *find(struct admin *admin, const uint8_t sum[SHA256_SIZE])
 {
@@ -131,13 +125,15 @@ static struct admin_session *find(struct admin *admin, const uint8_t sum[SHA256_
 static bool take_session(const struct http_exchange *exchange, const uint8_t sum[SHA256_SIZE],
 			 struct admin_session *ret)
 {
+	const struct config *config = exchange->server->config;
 	struct admin *admin = exchange->server->admin;
 	const int64_t now = clock_monotonic_us();
 
 	pthread_mutex_lock(&admin->lock);
 	struct admin_session *session = find(admin, sum);
 
-	if (session && too_old(session, exchange->server->config, now)) {
+	if (session && (now - session->opened_us >= config->admin.hours * 60 * MINUTE_US ||
+			now - session->seen_us >= config->admin.idle_minutes * MINUTE_US)) {
 		*session = (struct admin_session){0};
 		session = NULL;
 	}
@@ -206,22 +202,6 @@ int admin_session_find(struct http_exchange *exchange, struct admin_visitor *ret
 	if (result == 0)
 		*ret = visitor;
 	return result;
-}
-
-/* A free place, else that of the session which was not used for longest. */
-static void add_session(struct admin *admin, const struct admin_session *session)
-{
-	struct admin_session *place = &admin->sessions[0];
-
-	pthread_mutex_lock(&admin->lock);
-	for (size_t i = 0; i < ADMIN_SESSIONS_MAX && place->used; i++) {
-		struct admin_session *other = &admin->sessions[i];
-
-		if (!other->used || other->seen_us < place->seen_us)
-			place = other;
-	}
-	*place = *session;
-	pthread_mutex_unlock(&admin->lock);
 }
 
 static const char *address_of(const struct http_exchange *exchange)
@@ -323,10 +303,9 @@ int admin_session_open(struct http_exchange *exchange, const char *token, int64_
 		result = check_token(&found, err);
 	if (result == -ERR_DENIED) {
 		note_failure(exchange);
-		return err_set(
-			err, ERR_DENIED,
-			"This is not a token that may sign in here: it needs the scope admin (sallyport token add "
-			"--scope admin)");
+		return err_set(err, ERR_DENIED,
+			       "This token may not sign in here: it needs the scope admin "
+			       "(sallyport token add --scope admin)");
 	}
 	if (result == 0)
 		result = note_session(exchange, STORE_AUDIT_SIGN_IN, &found, err);
@@ -338,7 +317,18 @@ int admin_session_open(struct http_exchange *exchange, const char *token, int64_
 	random_bytes(session.secret, sizeof(session.secret));
 	memcpy(session.token, found.id, sizeof(session.token));
 	session.seen_us = session.opened_us;
-	add_session(admin, &session);
+	/* A free place, else that of the session which was not used for longest. */
+	struct admin_session *place = &admin->sessions[0];
+
+	pthread_mutex_lock(&admin->lock);
+	for (size_t i = 0; i < ADMIN_SESSIONS_MAX && place->used; i++) {
+		struct admin_session *other = &admin->sessions[i];
+
+		if (!other->used || other->seen_us < place->seen_us)
+			place = other;
+	}
+	*place = session;
+	pthread_mutex_unlock(&admin->lock);
 	set_cookie(exchange, secret, exchange->server->config->admin.hours * 3600);
 	explicit_bzero(secret, sizeof(secret));
 	return 0;

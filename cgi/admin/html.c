@@ -216,12 +216,6 @@ struct html_value html_ago(int64_t us, int64_t now_us)
 
 /* -------- templates ----------------------------------------------------------------------------------- */
 
-static bool is_address(const char *attribute)
-{
-	return streq(attribute, "href") || streq(attribute, "src") || streq(attribute, "action") ||
-	       streq(attribute, "formaction");
-}
-
 /* A name of an attribute, letter by letter; a blank begins the next one. */
 static void follow_tag(struct html *html, char c)
 {
@@ -270,8 +264,12 @@ void html_fill(struct html *html, const char *template, const struct html_value 
 			continue;
 		}
 		p++;
+		const char *attribute = html->attribute;
+		const bool address = streq(attribute, "href") || streq(attribute, "src") ||
+				     streq(attribute, "action") || streq(attribute, "formaction");
+
 		if (used == count || html->place == HTML_TAG ||
-		    (html->place == HTML_QUOTED && html->fresh && is_address(html->attribute))) {
+		    (html->place == HTML_QUOTED && html->fresh && address)) {
 			html->wrong = true;
 			continue;
 		}

@@ -3,7 +3,6 @@
 
 #include "lib/base/util.h"
 #include "lib/store/audit/store_audit.h"
-#include "lib/store/record/store_view.h"
 #include "pages.h"
 
 #define PAGE_ROWS 100
@@ -13,34 +12,25 @@ struct table {
 	int64_t rows, last;
 };
 
-static void put_object(struct html *html, const char *object)
-{
-	if (str_starts(object, "execution:"))
-		html_put(html, "<a class=\"id\" href=\"/admin/run/{}\">{}</a>",
-			 html_part(object + strlen("execution:")), html_text(object));
-	else
-		html_put(html, "<span class=\"id\">{}</span>", html_text(object));
-}
-
 static void put_entry(void *arg, const struct store_view_entry *entry)
 {
 	struct table *table = arg;
 	struct html *html = &table->page->html;
 
 	if (!table->rows++)
-		html_put(html,
-			 "<table><thead><tr><th scope=\"col\" class=\"n mid\">Entry</th><th scope=\"col\">When</th>"
-			 "<th scope=\"col\">Kind</th><th scope=\"col\">About</th><th scope=\"col\" "
-			 "class=\"wide\">Text</th>"
-			 "</tr></thead><tbody>\n");
+		admin_page_table(table->page, "", "Entry=n mid|When|Kind|About|Text=wide");
 	table->last = entry->n;
 	html_put(html, "<tr><td class=\"n mid\">{}</td><td>", html_plain(entry->n));
 	admin_page_time(table->page, entry->at_us);
 	html_put(html, "</td><td class=\"name\">{}</td><td class=\"name\">", html_text(entry->kind));
-	put_object(html, entry->object);
+	if (str_starts(entry->object, "execution:"))
+		html_put(html, "<a class=\"id\" href=\"/admin/run/{}\">{}</a>",
+			 html_part(entry->object + strlen("execution:")), html_text(entry->object));
+	else
+		html_put(html, "<span class=\"id\">{}</span>", html_text(entry->object));
 	html_put(html,
-		 "</td><td class=\"wide\"><details><summary>entry</summary><code "
-		 "class=\"entry\">{}</code></details></td></tr>\n",
+		 "</td><td class=\"wide\"><details><summary>entry</summary>"
+		 "<code class=\"entry\">{}</code></details></td></tr>\n",
 		 html_text(entry->entry));
 }
 
@@ -74,19 +64,16 @@ int page_audit(struct admin_page *page, const char *rest, struct err *err)
 	if (admin_page_query(page, "before", before, sizeof(before)) && parse_u64(before, 1, INT64_MAX, &number) == 0)
 		log.before = (int64_t)number;
 	html_put(&page->html,
-		 "<h1>Audit log</h1>\n<p class=\"note\">Whether it is whole and unaltered is what <code>sallyport "
-		 "verify</code> says.</p>\n");
+		 "<h1>Audit log</h1>\n"
+		 "<p class=\"note\"><code>sallyport verify</code> checks that it is whole and unaltered.</p>\n");
 	put_filter(&page->html, kind);
 	int result = store_view_entries(page->exchange->server->store, &log, put_entry, &table, err);
 
-	if (table.rows)
-		html_put(&page->html, "</tbody></table>\n");
-	else if (result == 0)
-		admin_page_empty(page, "No entries here.");
+	admin_page_table_end(page, table.rows, result == 0 ? "No entries here." : NULL);
 	if (table.rows == PAGE_ROWS)
 		html_put(&page->html,
-			 "<nav class=\"pager\" aria-label=\"Pages\"><a rel=\"next\" href=\"/admin/audit?kind={}&amp;"
-			 "before={}\">Older</a></nav>\n",
+			 "<nav class=\"pager\" aria-label=\"Pages\">"
+			 "<a rel=\"next\" href=\"/admin/audit?kind={}&amp;before={}\">Older</a></nav>\n",
 			 html_part(kind), html_plain(table.last));
 	return result;
 }

@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "lib/base/util.h"
-#include "lib/store/record/store_view.h"
 #include "pages.h"
 
 #define HOUR_US    (3600 * INT64_C(1000000))
@@ -22,6 +21,7 @@
 #define LEFT       56
 #define BOTTOM     24
 #define VERDICTS   10
+#define BAR_WIDTH  160
 
 struct step {
 	int64_t good, bad;
@@ -50,25 +50,6 @@ static const struct {
 
 /* -------- adding up ----------------------------------------------------------------------------------- */
 
-static size_t bin_of(int64_t us)
-{
-	const double place = us > 1 ? log2((double)us) * PER_OCTAVE : 0;
-
-	return MIN((size_t)place, (size_t)BINS - 1);
-}
-
-static void count_verdict(struct chart *chart, const char *verdict)
-{
-	for (size_t i = 0; i < VERDICTS; i++) {
-		if (!chart->verdicts[i][0] && chart->counts[i] == 0)
-			memcpy(chart->verdicts[i], verdict, sizeof(chart->verdicts[i]));
-		if (streq(chart->verdicts[i], verdict)) {
-			chart->counts[i]++;
-			return;
-		}
-	}
-}
-
 static void add_point(void *arg, const struct store_view_point *point)
 {
 	struct chart *chart = arg;
@@ -80,12 +61,19 @@ static void add_point(void *arg, const struct store_view_point *point)
 
 	chart->oldest_us = MIN(chart->oldest_us, point->created_us);
 	chart->runs++;
-	count_verdict(chart, point->verdict);
+	size_t kind = 0;
+
+	while (kind + 1 < VERDICTS && chart->counts[kind] && !streq(chart->verdicts[kind], point->verdict))
+		kind++;
+	memcpy(chart->verdicts[kind], point->verdict, sizeof(chart->verdicts[kind]));
+	chart->counts[kind]++;
 	if (streq(point->verdict, "OK"))
 		step->good++;
 	else
 		step->bad++;
-	step->bins[bin_of(point->wall_us)]++;
+	const double place = point->wall_us > 1 ? log2((double)point->wall_us) * PER_OCTAVE : 0;
+
+	step->bins[MIN((size_t)place, (size_t)BINS - 1)]++;
 }
 
 static int64_t percentile(const struct step *step, int percent)
@@ -111,9 +99,8 @@ static int64_t x_of(const struct chart *chart, size_t step)
 static void begin_svg(struct html *html, const char *title)
 {
 	html_put(html,
-		 "<svg class=\"chart\" viewBox=\"0 0 960 224\" role=\"img\" aria-label=\"{}\">\n<line x1=\"56\" "
-		 "x2=\"960\" y1=\"200\" "
-		 "y2=\"200\"/>",
+		 "<svg class=\"chart\" viewBox=\"0 0 960 224\" role=\"img\" aria-label=\"{}\">\n"
+		 "<line x1=\"56\" x2=\"960\" y1=\"200\" y2=\"200\"/>",
 		 html_text(title));
 }
 
@@ -144,9 +131,8 @@ static void put_bars(const struct chart *chart)
 		const int64_t width = MAX((WIDTH - LEFT) / (int64_t)chart->n_steps - 3, 1);
 
 		html_put(html,
-			 "<rect class=\"used\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"/><rect class=\"full\" "
-			 "x=\"{}\" y=\"{}\" "
-			 "width=\"{}\" height=\"{}\"/>",
+			 "<rect class=\"used\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"/>"
+			 "<rect class=\"full\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"/>",
 			 html_plain(x_of(chart, i)), html_plain(HEIGHT - good), html_plain(width), html_plain(good),
 			 html_plain(x_of(chart, i)), html_plain(HEIGHT - good - bad), html_plain(width),
 			 html_plain(bad));
@@ -199,11 +185,8 @@ static void put_table(const struct chart *chart)
 {
 	struct html *html = &chart->page->html;
 
-	html_put(html, "<details><summary>The figures</summary><table><thead><tr><th scope=\"col\">From</th><th "
-		       "scope=\"col\" class=\"n\">OK"
-		       "</th><th scope=\"col\" class=\"n\">Not OK</th><th scope=\"col\" class=\"n\">Median</th><th "
-		       "scope=\"col\" class=\"n mid\">"
-		       "95 %</th><th scope=\"col\" class=\"n mid\">99 %</th></tr></thead><tbody>\n");
+	html_put(html, "<details><summary>The figures</summary>");
+	admin_page_table(chart->page, "", "From|OK=n|Not OK=n|Median=n|95 %=n mid|99 %=n mid");
 	for (size_t i = 0; i < chart->n_steps; i++) {
 		const struct step *step = &chart->steps[i];
 
@@ -227,44 +210,25 @@ static void put_verdicts(const struct chart *chart, const char *span)
 		html_put(html, "<tr><th scope=\"row\">");
 		admin_page_verdict(chart->page, chart->verdicts[i]);
 		html_put(html,
-			 "</th><td class=\"n\"><a href=\"/admin/runs?verdict={}&amp;since={}\">{}</a></td><td "
-			 "class=\"n\">{} %</td>"
-			 "<td class=\"bar\"><svg width=\"160\" height=\"8\" aria-hidden=\"true\"><rect class=\"track\" "
-			 "width=\"160\" height=\"8\" "
-			 "rx=\"4\"/><rect class=\"used\" width=\"{}\" height=\"8\" rx=\"4\"/></svg></td></tr>\n",
+			 "</th><td class=\"n\"><a href=\"/admin/runs?verdict={}&amp;since={}\">{}</a></td>"
+			 "<td class=\"n\">{} %</td>",
 			 html_part(chart->verdicts[i]), html_part(span), html_number(chart->counts[i]),
-			 html_tenths(chart->counts[i] * 1000 / chart->runs),
-			 html_plain(chart->counts[i] * 160 / chart->runs));
+			 html_tenths(chart->counts[i] * 1000 / chart->runs));
+		admin_page_bar(chart->page, "bar", BAR_WIDTH, chart->counts[i] * BAR_WIDTH / chart->runs, false);
+		html_put(html, "</tr>\n");
 	}
 	html_put(html, "</tbody></table></section>\n");
 }
 
-static size_t chosen_span(const struct admin_page *page)
-{
-	char value[8] = "";
-	size_t at = 0;
-
-	admin_page_query(page, "since", value, sizeof(value));
-	while (at < ARRAY_SIZE(spans) && !streq(spans[at].name, value))
-		at++;
-	return at < ARRAY_SIZE(spans) ? at : 0;
-}
-
-static void put_spans(struct html *html, size_t chosen)
-{
-	html_put(html, "<h1>Charts</h1>\n<nav class=\"acts\" aria-label=\"Time\">");
-	for (size_t i = 0; i < ARRAY_SIZE(spans); i++) {
-		html_put(html, "<a class=\"button\" href=\"/admin/charts?since={}\"", html_part(spans[i].name));
-		if (i == chosen)
-			html_put(html, " aria-current=\"true\"");
-		html_put(html, ">{}</a>", html_text(spans[i].label));
-	}
-	html_put(html, "</nav>\n");
-}
-
 int page_charts(struct admin_page *page, const char *rest, struct err *err)
 {
-	const size_t span = chosen_span(page);
+	char asked[8] = "";
+	size_t span = 0;
+
+	admin_page_query(page, "since", asked, sizeof(asked));
+	for (size_t i = 0; i < ARRAY_SIZE(spans); i++)
+		if (streq(spans[i].name, asked))
+			span = i;
 	auto_free struct step *steps = xcalloc(STEPS_MAX, sizeof(*steps));
 	struct chart chart = {
 		.page = page, .step_us = spans[span].step_us, .n_steps = spans[span].steps, .steps = steps};
@@ -275,12 +239,18 @@ int page_charts(struct admin_page *page, const char *rest, struct err *err)
 	chart.oldest_us = page->now_us;
 	int result = store_view_points(page->exchange->server->store, chart.from_us, add_point, &chart, err);
 
-	put_spans(&page->html, span);
+	html_put(&page->html, "<h1>Charts</h1>\n<nav class=\"acts\" aria-label=\"Time\">");
+	for (size_t i = 0; i < ARRAY_SIZE(spans); i++) {
+		html_put(&page->html, "<a class=\"button\" href=\"/admin/charts?since={}\"", html_part(spans[i].name));
+		if (i == span)
+			html_put(&page->html, " aria-current=\"true\"");
+		html_put(&page->html, ">{}</a>", html_text(spans[i].label));
+	}
+	html_put(&page->html, "</nav>\n");
 	if (result == -ERR_LIMIT) {
 		html_put(&page->html,
-			 "<p class=\"error\">There are more runs than can be read in a second. What follows is of the "
-			 "runs "
-			 "since {} UTC.</p>\n",
+			 "<p class=\"error\">There are more runs than can be read in a second. "
+			 "The charts show the runs since {} UTC.</p>\n",
 			 html_date(chart.oldest_us));
 		result = 0;
 	}

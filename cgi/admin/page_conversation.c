@@ -2,9 +2,7 @@
 #include <string.h>
 
 #include "lib/base/util.h"
-#include "lib/store/record/store_execution.h"
 #include "lib/store/record/store_resource.h"
-#include "lib/store/record/store_view.h"
 #include "pages.h"
 
 #define RUNS_MAX  50
@@ -23,9 +21,7 @@ static int put_file(void *arg, const struct store_listed_file *file)
 	struct html *html = &view->page->html;
 
 	if (!view->rows++)
-		html_put(html, "<table><thead><tr><th scope=\"col\">File</th><th scope=\"col\" "
-			       "class=\"n\">Size</th><th scope=\"col\">Changed"
-			       "</th><th scope=\"col\" class=\"wide\">By</th></tr></thead><tbody>\n");
+		admin_page_table(view->page, "", "File|Size=n|Changed|By=wide");
 	html_put(html, "<tr><td class=\"name\">{}</td><td class=\"n\">{}</td><td>",
 		 html_bytes(file->file.name, file->file.name_length), html_size(file->file.size));
 	admin_page_time(view->page, file->file.mtime_us);
@@ -77,17 +73,14 @@ int page_conversation(struct admin_page *page, const char *rest, struct err *err
 	page->section = "runs";
 	admin_page_title(page, "Conversation");
 	html_put(&page->html,
-		 "<h1>Conversation <span class=\"id\">{}</span></h1>\n<p class=\"message\">of <a "
-		 "href=\"/admin/runs?owner={}\">"
-		 "{}</a> · <a href=\"/admin/runs?owner={}&amp;conversation={}\">its runs as a "
-		 "table</a></p>\n<section><h2>Files now</h2>\n",
+		 "<h1>Conversation <span class=\"id\">{}</span></h1>\n"
+		 "<p class=\"message\">of <a href=\"/admin/runs?owner={}\">{}</a> · "
+		 "<a href=\"/admin/runs?owner={}&amp;conversation={}\">its runs as a table</a></p>\n"
+		 "<section><h2>Files now</h2>\n",
 		 html_text(name), html_part(owner), html_text(owner), html_part(owner), html_part(name));
 	int result = store_files_list(view.store, owner, name, put_file, &view, err);
 
-	if (view.rows)
-		html_put(&page->html, "</tbody></table>\n");
-	else
-		admin_page_empty(page, "No files.");
+	admin_page_table_end(page, view.rows, "No files.");
 	html_put(&page->html, "</section>\n<section><h2>What happened, newest first</h2>\n");
 	view.rows = 0;
 	if (result == 0 || result == -ERR_NOT_FOUND)

@@ -100,30 +100,6 @@ static int ask_doctor(const struct config *config, struct buf *ret, struct err *
 	return error ? err_set(err, ERR_UNAVAILABLE, "%s cannot be started: %s", program, strerror(error)) : 0;
 }
 
-static void put_findings(struct admin_page *page, struct json_object *checks)
-{
-	html_put(&page->html, "<table><thead><tr><th scope=\"col\">Check</th><th scope=\"col\">State</th><th "
-			      "scope=\"col\">Found</th></tr>"
-			      "</thead><tbody>\n");
-	for (size_t i = 0; i < json_object_array_length(checks); i++) {
-		struct json_object *one = json_object_array_get_idx(checks, i);
-		const char *state = json_get_string(one, "state"), *remedy = json_get_string(one, "remedy");
-
-		html_put(
-			&page->html,
-			"<tr><th scope=\"row\">{}</th><td><span class=\"badge {}\">{}</span></td><td class=\"name\">{}",
-			html_text(json_get_string(one, "name")),
-			html_text(!state || streq(state, "missing") ? "bad"
-				  : streq(state, "weaker")          ? "limit"
-								    : "good"),
-			html_text(state), html_text(json_get_string(one, "found")));
-		if (remedy)
-			html_put(&page->html, "<br><small>{}</small>", html_text(remedy));
-		html_put(&page->html, "</td></tr>\n");
-	}
-	html_put(&page->html, "</tbody></table>\n");
-}
-
 static void put_doctor(struct admin_page *page)
 {
 	auto_buf struct buf answer = {0};
@@ -138,12 +114,31 @@ static void put_doctor(struct admin_page *page)
 		result = json_parse(answer.data, answer.length, &document, &err);
 	struct json_object *checks = result == 0 && document ? json_get(document, "checks", json_type_array) : NULL;
 
-	if (checks)
-		put_findings(page, checks);
-	else
-		html_put(&page->html, "<p class=\"error\">sallyport doctor gave no answer: {}</p>\n",
+	if (!checks) {
+		html_put(&page->html, "<p class=\"error\">sallyport doctor gave no answer: {}</p>\n</section>\n",
 			 html_text(err.text));
-	html_put(&page->html, "</section>\n");
+		return;
+	}
+	admin_page_table(page, "", "Check|State|Found");
+	for (size_t i = 0; i < json_object_array_length(checks); i++) {
+		struct json_object *one = json_object_array_get_idx(checks, i);
+		const char *state = json_get_string(one, "state"), *remedy = json_get_string(one, "remedy");
+		const char *kind = "good";
+
+		if (!state || streq(state, "missing"))
+			kind = "bad";
+		else if (streq(state, "weaker"))
+			kind = "limit";
+		html_put(&page->html,
+			 "<tr><th scope=\"row\">{}</th><td><span class=\"badge {}\">{}</span></td>"
+			 "<td class=\"name\">{}",
+			 html_text(json_get_string(one, "name")), html_text(kind), html_text(state),
+			 html_text(json_get_string(one, "found")));
+		if (remedy)
+			html_put(&page->html, "<br><small>{}</small>", html_text(remedy));
+		html_put(&page->html, "</td></tr>\n");
+	}
+	html_put(&page->html, "</tbody></table>\n</section>\n");
 }
 
 int page_health(struct admin_page *page, const char *rest, struct err *err)
@@ -159,7 +154,6 @@ int page_health(struct admin_page *page, const char *rest, struct err *err)
 		put_doctor(page);
 	else
 		html_put(&page->html, "<p><a class=\"button\" href=\"/admin/health/doctor\">Ask the doctor</a> "
-				      "<small>takes some seconds</small>"
-				      "</p>\n");
+				      "<small>takes some seconds</small></p>\n");
 	return 0;
 }

@@ -6,8 +6,6 @@
 #include "lib/base/util.h"
 #include "lib/job/job.h"
 #include "lib/store/record/store_space.h"
-#include "lib/store/record/store_view.h"
-#include "page_runs.h"
 #include "pages.h"
 
 #define HOUR_US   (3600 * INT64_C(1000000))
@@ -27,25 +25,6 @@ static void add_count(void *arg, const struct store_view_count *count)
 		hour->failed += count->runs;
 }
 
-static void put_load(struct admin_page *page)
-{
-	struct admin_figure figure = {.name = "Load", .note = "1 min"};
-	double load[1] = {0};
-
-	if (getloadavg(load, 1) != 1)
-		return;
-	figure.value = html_tenths((int64_t)(load[0] * 10));
-	admin_page_figure(page, &figure);
-}
-
-static void put_disk(struct admin_page *page)
-{
-	struct store_free space;
-
-	if (store_free_space(page->exchange->server->config->data_dir, &space, NULL) == 0)
-		admin_page_figure(page, &(struct admin_figure){.name = "Disk free", .value = html_size(space.bytes)});
-}
-
 /* Of all clients of the jailer. A parked one is made ahead, and belongs to nobody. */
 struct jails {
 	int64_t parked, held;
@@ -59,13 +38,6 @@ static void count_jails(void *arg, const char *state, int64_t count)
 		jails->parked += count;
 	else if (!streq(state, "ending"))
 		jails->held += count;
-}
-
-static void put_jails(struct admin_page *page, const struct jails *jails)
-{
-	auto_free char *parked = xasprintf("%lld parked", (long long)jails->parked);
-
-	admin_page_figure(page, &(struct admin_figure){"Jails", "", parked, html_number(jails->held), false});
 }
 
 static void put_steps(struct admin_page *page, const struct job_listing *jobs, size_t count)
@@ -94,21 +66,27 @@ struct now {
 static int put_figures(struct admin_page *page, const struct now *now, struct err *err)
 {
 	struct server *server = page->exchange->server;
+	auto_free char *parked = xasprintf("%lld parked", (long long)now->jails.parked);
 	struct hour hour = {0};
+	struct store_free space;
+	double load[1] = {0};
 	int result = store_view_verdicts(server->store, page->now_us - HOUR_US, add_count, &hour, err);
 
 	if (result < 0)
 		return result;
 	html_put(&page->html, "<dl class=\"figures\" data-live=\"figures\">\n");
 	put_steps(page, now->jobs, now->count);
-	put_jails(page, &now->jails);
+	admin_page_figure(page, &(struct admin_figure){"Jails", "", parked, html_number(now->jails.held), false});
 	admin_page_figure(page,
 			  &(struct admin_figure){"Last hour", "runs?since=1h", "runs", html_number(hour.runs), false});
 	admin_page_figure(page, &(struct admin_figure){"Failed", "runs?since=1h&verdict=failed", "1 h",
 						       html_number(hour.failed), hour.failed > 0});
 	admin_page_figure(page, &(struct admin_figure){"Warm starts", "", "1 h", html_number(hour.warm), false});
-	put_load(page);
-	put_disk(page);
+	if (getloadavg(load, 1) == 1)
+		admin_page_figure(page, &(struct admin_figure){"Load", "", "1 min",
+							       html_tenths((int64_t)(load[0] * 10)), false});
+	if (store_free_space(server->config->data_dir, &space, NULL) == 0)
+		admin_page_figure(page, &(struct admin_figure){.name = "Disk free", .value = html_size(space.bytes)});
 	html_put(&page->html, "</dl>\n");
 	return 0;
 }
@@ -134,35 +112,17 @@ static void put_running(struct admin_page *page, const struct job_listing *jobs,
 		if (job->step == JOB_OVER)
 			continue;
 		if (!shown++)
-			html_put(&page->html,
-				 "<table><thead><tr><th scope=\"col\">Step</th><th scope=\"col\">Since</th>"
-				 "<th scope=\"col\">Run</th><th scope=\"col\">Owner</th><th scope=\"col\" "
-				 "class=\"wide\">"
-				 "Conversation</th></tr></thead>\n<tbody>");
+			admin_page_table(page, "", "Step|Since|Run|Owner|Conversation=wide");
 		html_put(&page->html, "<tr><td><span class=\"badge live\">{}</span></td><td class=\"n\">{}</td>",
 			 html_text(job_step_text(job->step)), html_duration(MAX(page->now_us - job->since_us, 0)));
 		html_put(&page->html,
-			 "<td><a class=\"id\" href=\"/admin/run/{}\">{}</a></td><td>{}</td><td "
-			 "class=\"wide\">{}</td></tr>\n",
+			 "<td><a class=\"id\" href=\"/admin/run/{}\">{}</a></td><td>{}</td>"
+			 "<td class=\"wide\">{}</td></tr>\n",
 			 html_part(job->id), html_bytes(job->id, strlen(job->id)), html_text(job->owner),
 			 html_text(job->conversation));
 	}
-	if (shown)
-		html_put(&page->html, "</tbody></table>\n");
-	else
-		admin_page_empty(page, "Nothing runs at the moment.");
+	admin_page_table_end(page, (int64_t)shown, "Nothing runs at the moment.");
 	html_put(&page->html, "</section>\n");
-}
-
-static int put_last(struct admin_page *page, struct err *err)
-{
-	const struct store_view_filter filter = {.limit = LAST_RUNS};
-
-	html_put(&page->html, "<section data-live=\"last\"><h2>Last runs</h2>\n");
-	int result = page_runs_table(page, &filter, NULL, err);
-
-	html_put(&page->html, "<p class=\"more\"><a href=\"/admin/runs\">All runs</a></p></section>\n");
-	return result;
 }
 
 int page_now(struct admin_page *page, const char *rest, struct err *err)
@@ -188,5 +148,8 @@ int page_now(struct admin_page *page, const char *rest, struct err *err)
 	if (result < 0)
 		return result;
 	put_running(page, now.jobs, now.count);
-	return put_last(page, err);
+	html_put(&page->html, "<section data-live=\"last\"><h2>Last runs</h2>\n");
+	result = page_runs_table(page, &(struct store_view_filter){.limit = LAST_RUNS}, NULL, err);
+	html_put(&page->html, "<p class=\"more\"><a href=\"/admin/runs\">All runs</a></p></section>\n");
+	return result;
 }

@@ -1,12 +1,12 @@
 /*
- * page_replay.c - see page_replay.h.
+ * page_replay.c - see pages.h.
  *
  * It goes through the jailer with a connection of its own and behind everybody else's runs (jail_client_background),
  * one at a time, so that a person with a browser never holds up clients. Compared are verdict, exit code, signal, both
  * streams byte by byte, and the files that the run left, by their sums. What needs more than the record (secrets, calls
  * of tools) or normalisers is left to `sallyport replay`.
  */
-#include "page_replay.h"
+#include "pages.h"
 
 #include <pthread.h>
 #include <string.h>
@@ -16,7 +16,6 @@
 #include "lib/base/util.h"
 #include "lib/job/job.h"
 #include "lib/store/record/store_tool.h"
-#include "page_run_files.h"
 
 #define STREAM_BYTES (1 << 20) /* of each stream that are compared */
 #define DIFF_BYTES   (256 * 1024)
@@ -38,10 +37,9 @@ int page_replay_possible(struct admin_page *page, const struct store_execution *
 	if (result == 0)
 		result = store_tools_load(page->exchange->server->store, run->id, &tools, err);
 	if (result == 0 && tools.n_servers > 0)
-		result = err_set(
-			err, ERR_CONFLICT,
-			"This run could call tools of other servers; on the host, sallyport replay answers them "
-			"from the record");
+		result = err_set(err, ERR_CONFLICT,
+				 "This run could call tools of other servers: "
+				 "on the host, sallyport replay answers the calls from the record");
 	store_tools_clear(&tools);
 	return result;
 }
@@ -153,28 +151,13 @@ static int compare_file(void *arg, const struct store_execution_file *recorded)
 	return 0;
 }
 
-static int compare_files(struct replay *replay, const struct job_replay *now, struct err *err)
-{
-	auto_free bool *seen = xcalloc(now->n_changes + 1, sizeof(*seen));
-	struct files files = {replay, now, seen};
-	int result = store_execution_files(replay->page->exchange->server->store, replay->run->id, STORE_AFTER,
-					   compare_file, &files, err);
-
-	for (size_t i = 0; result == 0 && i < now->n_changes; i++) {
-		const struct job_change *change = &now->changes[i];
-		auto_free char *is = file_text(job_change_text(change->kind), change->file.blob);
-
-		if (!seen[i])
-			put_file(&files, change->file.name, change->file.name_length, "not there", is);
-	}
-	return result;
-}
-
 static int compare(void *arg, const struct store_execution *execution, const struct job_replay *now, struct err *err)
 {
 	struct replay *replay = arg;
 	struct html *html = &replay->page->html;
 	auto_stream struct stream out = {.name = "Standard output"}, errors = {.name = "Standard error"};
+	auto_free bool *seen = xcalloc(now->n_changes + 1, sizeof(*seen));
+	struct files files = {replay, now, seen};
 
 	if (!streq(execution->id, replay->run->id)) /* an earlier one of its sandbox */
 		return 0;
@@ -185,15 +168,23 @@ static int compare(void *arg, const struct store_execution *execution, const str
 	if (result < 0)
 		return result;
 	html_put(html,
-		 "<table><caption>Recorded, and just now</caption><thead><tr><th scope=\"col\">What</th><th "
-		 "scope=\"col\">Recorded</th><th scope=\"col\">Now</th><th scope=\"col\">Comparison</th></tr></thead>"
-		 "<tbody>\n");
+		 "<table><caption>Recorded, and just now</caption><thead><tr><th scope=\"col\">What</th>"
+		 "<th scope=\"col\">Recorded</th><th scope=\"col\">Now</th><th scope=\"col\">Comparison</th>"
+		 "</tr></thead><tbody>\n");
 	put_row(replay, "Verdict", execution->verdict, jail_verdict_text(now->jail.verdict));
 	put_number(replay, "Exit code", execution->exit_code, now->jail.exit_code);
 	put_number(replay, "Signal", execution->signal, now->jail.signal);
 	put_stream_row(replay, &out);
 	put_stream_row(replay, &errors);
-	result = compare_files(replay, now, err);
+	result = store_execution_files(replay->page->exchange->server->store, replay->run->id, STORE_AFTER,
+				       compare_file, &files, err);
+	for (size_t i = 0; result == 0 && i < now->n_changes; i++) {
+		const struct job_change *change = &now->changes[i];
+		auto_free char *is = file_text(job_change_text(change->kind), change->file.blob);
+
+		if (!seen[i])
+			put_file(&files, change->file.name, change->file.name_length, "not there", is);
+	}
 	html_put(html, "</tbody></table>\n<p class=\"message\" role=\"status\">{}</p>\n",
 		 html_text(replay->differences == 0 ? "It came out as recorded." : "It came out otherwise."));
 	put_stream_diff(replay, &out);

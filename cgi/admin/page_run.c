@@ -12,11 +12,6 @@
 #include "lib/base/json.h"
 #include "lib/base/util.h"
 #include "lib/job/job.h"
-#include "lib/store/record/store_execution.h"
-#include "lib/store/record/store_view.h"
-#include "page_run_files.h"
-#include "page_run_part.h"
-#include "page_run_tools.h"
 #include "pages.h"
 
 #define ENTRIES    50
@@ -50,9 +45,8 @@ static void put_facts(const struct view *view)
 		 html_part(run->owner), html_text(run->owner));
 	if (run->conversation[0])
 		html_put(html,
-			 "<div><dt>Conversation</dt><dd class=\"name\"><a "
-			 "href=\"/admin/conversation?owner={}&amp;name={}\">{}"
-			 "</a></dd></div>\n",
+			 "<div><dt>Conversation</dt><dd class=\"name\">"
+			 "<a href=\"/admin/conversation?owner={}&amp;name={}\">{}</a></dd></div>\n",
 			 html_part(run->owner), html_part(run->conversation), html_text(run->conversation));
 	put_row(view, "Language", run->fingerprint[0] ? run->fingerprint : run->language);
 	if (run->token_id[0])
@@ -72,14 +66,10 @@ static void put_facts(const struct view *view)
 static void put_use(const struct view *view, const char *name, struct html_value used, struct html_value limit,
 		    double share)
 {
-	const int64_t width = (int64_t)(MIN(MAX(share, 0), 1) * BAR_WIDTH);
-
-	html_put(view->html,
-		 "<tr><th scope=\"row\">{}</th><td class=\"n\">{}</td><td class=\"n\">of {}</td><td class=\"bar\">"
-		 "<svg width=\"160\" height=\"8\" aria-hidden=\"true\"><rect class=\"track\" width=\"160\" "
-		 "height=\"8\" rx=\"4\"/>"
-		 "<rect class=\"{}\" width=\"{}\" height=\"8\" rx=\"4\"/></svg></td></tr>\n",
-		 html_text(name), used, limit, html_text(share >= 0.9 ? "full" : "used"), html_plain(width));
+	html_put(view->html, "<tr><th scope=\"row\">{}</th><td class=\"n\">{}</td><td class=\"n\">of {}</td>",
+		 html_text(name), used, limit);
+	admin_page_bar(view->page, "bar", BAR_WIDTH, (int64_t)(MIN(MAX(share, 0), 1) * BAR_WIDTH), share >= 0.9);
+	html_put(view->html, "</tr>\n");
 }
 
 static double share_of(int64_t used, int64_t limit)
@@ -114,15 +104,10 @@ static void put_usage(const struct view *view)
 
 /* -------- texts --------------------------------------------------------------------------------------- */
 
-static char *part_address(const struct view *view, const char *part)
-{
-	return xasprintf("run/%s/%s", view->run->id, part);
-}
-
 static int put_text(const struct view *view, const char *title, const struct store_text *text, const char *part,
 		    struct err *err)
 {
-	auto_free char *address = part_address(view, part);
+	auto_free char *address = xasprintf("run/%s/%s", view->run->id, part);
 	auto_free char *data = NULL;
 	size_t length = 0;
 	int result = store_text_read(view->store, text, &data, &length, err);
@@ -138,9 +123,8 @@ static int put_text(const struct view *view, const char *title, const struct sto
 	else
 		admin_page_text(view->page, data, length, address);
 	html_put(view->html, "</section>\n");
-	return result == -ERR_CORRUPT || result == -ERR_NOT_FOUND
-		       ? 0
-		       : result; /* the rest of the page is worth something */
+	/* the rest of the page is worth something */
+	return result == -ERR_CORRUPT || result == -ERR_NOT_FOUND ? 0 : result;
 }
 
 /* While it runs: the last that it printed. */
@@ -234,34 +218,6 @@ static void put_entry(void *arg, const struct store_view_entry *entry)
 		 html_text(entry->entry));
 }
 
-static int put_entries(struct view *view, struct err *err)
-{
-	auto_free char *object = xasprintf("execution:%s", view->run->id);
-	const struct store_view_log log = {.object = object, .limit = ENTRIES};
-
-	html_put(view->html, "<section><h2>Audit log</h2>\n<table><thead><tr><th scope=\"col\" class=\"n\">Entry</th>"
-			     "<th scope=\"col\">Kind</th><th scope=\"col\">When</th><th "
-			     "scope=\"col\">Text</th></tr></thead><tbody>\n");
-	int result = store_view_entries(view->store, &log, put_entry, view, err);
-
-	html_put(view->html, "</tbody></table></section>\n");
-	return result;
-}
-
-static void put_commands(const struct view *view)
-{
-	html_put(view->html,
-		 "<section><h2>Run it again</h2>\n<p class=\"acts\"><a class=\"button\" "
-		 "href=\"/admin/act/replay/{}\">Replay and compare</a></p>\n"
-		 "<p class=\"note\">Or on the host. The first command runs it on its "
-		 "recorded inputs "
-		 "and compares what comes out; the others show it and prove its entry.</p>\n"
-		 "<pre tabindex=\"0\"><code>sallyport replay {}\nsallyport show {}\nsallyport prove "
-		 "{}\n</code></pre></section>\n",
-		 html_part(view->run->id), html_text(view->run->id), html_text(view->run->id),
-		 html_text(view->run->id));
-}
-
 static int put_neighbours(const struct view *view, struct err *err)
 {
 	struct store_view_next next;
@@ -295,24 +251,21 @@ static void put_title(const struct view *view)
 	html_put(view->html, "</div>\n");
 }
 
-static void put_acts(const struct view *view)
-{
-	html_put(view->html, "<p class=\"acts\" data-live=\"acts\">");
-	if (view->run->state == STORE_RUNNING)
-		html_put(view->html, "<a class=\"button\" href=\"/admin/act/cancel/{}\">Cancel</a>",
-			 html_part(view->run->id));
-	else if (!streq(view->run->erased, "content"))
-		html_put(view->html, "<a class=\"button\" href=\"/admin/act/forget/{}\">Forget its content</a>",
-			 html_part(view->run->id));
-	html_put(view->html, "</p>\n");
-}
-
 static int put_run(struct view *view, struct err *err)
 {
 	const struct store_execution *run = view->run;
+	auto_free char *object = xasprintf("execution:%s", run->id);
+	const struct store_view_log log = {.object = object, .limit = ENTRIES};
 
 	put_title(view);
-	put_acts(view);
+	html_put(view->html, "<p class=\"acts\" data-live=\"acts\">");
+	if (run->state == STORE_RUNNING)
+		html_put(view->html, "<a class=\"button\" href=\"/admin/act/cancel/{}\">Cancel</a>",
+			 html_part(run->id));
+	else if (!streq(run->erased, "content"))
+		html_put(view->html, "<a class=\"button\" href=\"/admin/act/forget/{}\">Forget its content</a>",
+			 html_part(run->id));
+	html_put(view->html, "</p>\n");
 	put_facts(view);
 	int result = put_text(view, "Program", &run->code, "code", err);
 
@@ -326,9 +279,20 @@ static int put_run(struct view *view, struct err *err)
 	put_denied(view);
 	if (result == 0)
 		result = page_run_tools(view->page, run, err);
-	if (result == 0)
-		result = put_entries(view, err);
-	put_commands(view);
+	if (result == 0) {
+		html_put(view->html, "<section><h2>Audit log</h2>\n");
+		admin_page_table(view->page, "", "Entry=n|Kind|When|Text");
+		result = store_view_entries(view->store, &log, put_entry, view, err);
+		html_put(view->html, "</tbody></table></section>\n");
+	}
+	html_put(view->html,
+		 "<section><h2>Run it again</h2>\n<p class=\"acts\"><a class=\"button\" "
+		 "href=\"/admin/act/replay/{}\">Replay and compare</a></p>\n"
+		 "<p class=\"note\">Or on the host. The first command runs it on its recorded inputs and compares the "
+		 "results; the others show it and prove its entry.</p>\n"
+		 "<pre tabindex=\"0\"><code>sallyport replay {}\nsallyport show {}\n"
+		 "sallyport prove {}\n</code></pre></section>\n",
+		 html_part(run->id), html_text(run->id), html_text(run->id), html_text(run->id));
 	return result == 0 ? put_neighbours(view, err) : result;
 }
 

@@ -1,10 +1,10 @@
 /*
- * page_run_files.c - see page_run_files.h.
+ * page_run_files.c - see pages.h.
  *
  * The files after the run first, then those that it found. Pictures are shown by the four types that browsers may show
  * in place; of a text that was changed both versions are read, within bounds, and their difference is shown.
  */
-#include "page_run_files.h"
+#include "pages.h"
 
 #include <string.h>
 
@@ -24,49 +24,32 @@ struct listing {
 	size_t rows, pictures;
 };
 
-static void put_name(struct listing *listing, const struct store_execution_file *file)
-{
-	struct html *html = &listing->page->html;
-	const struct html_value name = html_bytes(file->file.name, file->file.name_length);
-
-	if (!file->file.blob[0]) {
-		html_put(html, "{}", name);
-		return;
-	}
-	html_put(html, "<a href=\"/admin/run/{}/file?phase={}&amp;name={}\">{}</a>", html_part(listing->run->id),
-		 html_text(file->phase == STORE_BEFORE ? "before" : "after"),
-		 html_part_bytes(file->file.name, file->file.name_length), name);
-}
-
-static void put_picture(struct listing *listing, const struct store_execution_file *file)
-{
-	if (file->phase != STORE_AFTER || !file->file.blob[0] || !files_is_image(file->file.media_type) ||
-	    listing->pictures++ >= PICTURES_MAX)
-		return;
-	html_put(&listing->page->html,
-		 "<tr class=\"picture\"><td colspan=\"4\"><img loading=\"lazy\" alt=\"{}\" "
-		 "src=\"/admin/run/{}/file?phase=after&amp;name={}\"></td></tr>\n",
-		 html_bytes(file->file.name, file->file.name_length), html_part(listing->run->id),
-		 html_part_bytes(file->file.name, file->file.name_length));
-}
-
 static int put_file(void *arg, const struct store_execution_file *file)
 {
 	struct listing *listing = arg;
 	struct html *html = &listing->page->html;
+	const struct html_value name = html_bytes(file->file.name, file->file.name_length),
+				part = html_part_bytes(file->file.name, file->file.name_length);
+	const bool left = file->phase == STORE_AFTER;
 
 	if (!listing->rows++)
-		html_put(html, "<table><thead><tr><th scope=\"col\">File</th><th scope=\"col\">Change</th>"
-			       "<th scope=\"col\" class=\"n\">Size</th><th scope=\"col\" "
-			       "class=\"wide\">Type</th></tr></thead><tbody>\n");
+		admin_page_table(listing->page, "", "File|Change|Size=n|Type=wide");
 	html_put(html, "<tr><td class=\"name\">");
-	put_name(listing, file);
-	html_put(html, "</td><td>{}", html_text(file->phase == STORE_BEFORE ? "was there" : file->change));
+	if (file->file.blob[0])
+		html_put(html, "<a href=\"/admin/run/{}/file?phase={}&amp;name={}\">{}</a>",
+			 html_part(listing->run->id), html_text(left ? "after" : "before"), part, name);
+	else
+		html_put(html, "{}", name);
+	html_put(html, "</td><td>{}", html_text(left ? file->change : "was there"));
 	if (file->reason[0])
 		html_put(html, " <small>{}</small>", html_text(file->reason));
 	html_put(html, "</td><td class=\"n\">{}</td><td class=\"wide\">{}</td></tr>\n", html_size(file->file.size),
 		 html_text(file->file.media_type));
-	put_picture(listing, file);
+	if (left && file->file.blob[0] && files_is_image(file->file.media_type) && listing->pictures++ < PICTURES_MAX)
+		html_put(html,
+			 "<tr class=\"picture\"><td colspan=\"4\"><img loading=\"lazy\" alt=\"{}\" "
+			 "src=\"/admin/run/{}/file?phase=after&amp;name={}\"></td></tr>\n",
+			 name, html_part(listing->run->id), part);
 	return listing->rows >= FILES_MAX;
 }
 
@@ -173,10 +156,7 @@ int page_run_files(struct admin_page *page, const struct store_execution *run, s
 
 	if (result == 0)
 		result = store_execution_files(store, run->id, STORE_BEFORE, put_file, &listing, err);
-	if (listing.rows)
-		html_put(&page->html, "</tbody></table>\n");
-	else
-		admin_page_empty(page, "No files.");
+	admin_page_table_end(page, (int64_t)listing.rows, "No files.");
 	if (result == 0)
 		result = put_diffs(page, run, err);
 	html_put(&page->html, "</section>\n");

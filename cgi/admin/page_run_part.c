@@ -1,10 +1,10 @@
 /*
- * page_run_part.c - see page_run_part.h.
+ * page_run_part.c - see pages.h.
  *
  * What a guest wrote must not act in the name of this page: the same headers as below /files/ (cgi/http/files.h), a
  * sandboxing policy, no guessing of types, and an attachment but for four types of images. Texts are attachments, too.
  */
-#include "page_run_part.h"
+#include "pages.h"
 
 #include <string.h>
 

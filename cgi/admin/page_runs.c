@@ -6,12 +6,11 @@
  * they would cost a look at every row. A filter that nothing matches would, too; the store ends such a search after a
  * second (store_view.h), and the view says so.
  */
-#include "page_runs.h"
+#include "pages.h"
 
 #include <string.h>
 
 #include "lib/base/util.h"
-#include "pages.h"
 
 #define PAGE_ROWS 50
 #define DAY_US    (86400 * INT64_C(1000000))
@@ -24,29 +23,16 @@ struct table {
 	char last[ID_SIZE];
 };
 
-/* The first line that says something. */
-static struct html_value first_line(const char *code)
-{
-	size_t length;
-
-	code += strspn(code, " \t\r\n");
-	length = strcspn(code, "\r\n");
-	return html_bytes(code, length);
-}
-
 static void put_row(void *arg, const struct store_view_run *run)
 {
 	struct table *table = arg;
 	struct html *html = &table->page->html;
+	const char *code = run->code + strspn(run->code, " \t\r\n"); /* its first line that says something */
 
 	if (!table->rows++)
-		html_put(html,
-			 "<table class=\"runs\"><thead><tr><th scope=\"col\">Verdict</th><th scope=\"col\">Program</th>"
-			 "<th scope=\"col\" class=\"wide\">Owner</th><th scope=\"col\" class=\"wide\">Conversation</th>"
-			 "<th scope=\"col\" class=\"n mid\">Wall</th><th scope=\"col\" class=\"n wide\">CPU</th>"
-			 "<th scope=\"col\" class=\"n wide\">Memory</th><th scope=\"col\" "
-			 "class=\"n\">When</th></tr></thead>\n"
-			 "<tbody>");
+		admin_page_table(table->page, "runs",
+				 "Verdict|Program|Owner=wide|Conversation=wide|"
+				 "Wall=n mid|CPU=n wide|Memory=n wide|When=n");
 	memcpy(table->last, run->id, sizeof(table->last));
 	html_put(html, "<tr data-id=\"{}\"><td>", html_text(run->id));
 	admin_page_verdict(table->page, run->verdict);
@@ -56,7 +42,7 @@ static void put_row(void *arg, const struct store_view_run *run)
 	else if (!run->code[0])
 		html_put(html, "({} of code)", html_size(run->code_bytes));
 	else
-		html_put(html, "{}", first_line(run->code));
+		html_put(html, "{}", html_bytes(code, strcspn(code, "\r\n")));
 	html_put(html,
 		 "</code></a> <small>{}</small></td><td class=\"wide\"><a href=\"/admin/runs?owner={}\">{}</a></td>",
 		 html_text(run->language), html_part(run->owner), html_text(run->owner));
@@ -78,10 +64,7 @@ int page_runs_table(struct admin_page *page, const struct store_view_filter *fil
 	struct table table = {.page = page};
 	int result = store_view_runs(page->exchange->server->store, filter, put_row, &table, err);
 
-	if (table.rows)
-		html_put(&page->html, "</tbody></table>\n");
-	else if (result == 0)
-		admin_page_empty(page, "No runs here.");
+	admin_page_table_end(page, table.rows, result == 0 ? "No runs here." : NULL);
 	if (ret_end) {
 		ret_end->rows = table.rows;
 		memcpy(ret_end->last, table.last, sizeof(table.last));
@@ -183,9 +166,9 @@ static void put_filters(struct html *html, const struct asked *asked)
 {
 	html_put(html,
 		 "<form class=\"filters\" method=\"get\" action=\"/admin/runs\" role=\"search\">\n"
-		 "<label class=\"text\">Text in program or output <input id=\"search\" type=\"search\" name=\"text\" "
-		 "value=\"{}\">"
-		 "</label>\n<label>Verdict <select name=\"verdict\">",
+		 "<label class=\"text\">Text in program or output "
+		 "<input id=\"search\" type=\"search\" name=\"text\" value=\"{}\"></label>\n"
+		 "<label>Verdict <select name=\"verdict\">",
 		 html_text(asked->text));
 	for (size_t i = 0; i < ARRAY_SIZE(endings); i++)
 		put_option(html, endings[i].name, endings[i].label, asked->verdict);
@@ -200,19 +183,6 @@ static void put_filters(struct html *html, const struct asked *asked)
 		put_field(html, "token", "Token", asked->token);
 	html_put(html,
 		 "<button class=\"main\">Filter</button> <a class=\"reset\" href=\"/admin/runs\">Clear</a></form>\n");
-}
-
-static void put_next(struct html *html, const struct asked *asked, const char *last)
-{
-	html_put(html, "<nav class=\"pager\" aria-label=\"Pages\">");
-	if (asked->before[0])
-		html_put(html, "<a href=\"/admin/runs\" rel=\"first\">Newest</a> ");
-	html_put(html,
-		 "<a rel=\"next\" "
-		 "href=\"/admin/runs?text={}&amp;verdict={}&amp;since={}&amp;owner={}&amp;language={}&amp;"
-		 "conversation={}&amp;token={}&amp;before={}\">Older</a></nav>\n",
-		 html_part(asked->text), html_part(asked->verdict), html_part(asked->since), html_part(asked->owner),
-		 html_part(asked->language), html_part(asked->conversation), html_part(asked->token), html_part(last));
 }
 
 int page_runs(struct admin_page *page, const char *rest, struct err *err)
@@ -233,11 +203,19 @@ int page_runs(struct admin_page *page, const char *rest, struct err *err)
 	html_put(&page->html, "</section>\n");
 	if (result == -ERR_LIMIT) {
 		html_put(&page->html,
-			 "<p class=\"error\">The search was ended after a second: there may be more. Choose an "
-			 "owner or a shorter time.</p>\n");
+			 "<p class=\"error\">The search was ended after a second: there may be more. "
+			 "Choose an owner or a shorter time.</p>\n");
 		result = 0;
 	}
-	if (end.rows == PAGE_ROWS)
-		put_next(&page->html, &asked, end.last);
+	if (end.rows < PAGE_ROWS)
+		return result;
+	html_put(&page->html, "<nav class=\"pager\" aria-label=\"Pages\">");
+	if (asked.before[0])
+		html_put(&page->html, "<a href=\"/admin/runs\" rel=\"first\">Newest</a> ");
+	html_put(&page->html,
+		 "<a rel=\"next\" href=\"/admin/runs?text={}&amp;verdict={}&amp;since={}&amp;owner={}&amp;language={}"
+		 "&amp;conversation={}&amp;token={}&amp;before={}\">Older</a></nav>\n",
+		 html_part(asked.text), html_part(asked.verdict), html_part(asked.since), html_part(asked.owner),
+		 html_part(asked.language), html_part(asked.conversation), html_part(asked.token), html_part(end.last));
 	return result;
 }

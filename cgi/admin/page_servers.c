@@ -9,21 +9,17 @@
 
 #define LIST_US (5 * INT64_C(1000000))
 
-static const char *kind_of(const struct upstream_server *server)
-{
-	return server->url ? "HTTP" : server->jail ? "jailed" : "outside of a jail";
-}
-
 static void put_server(struct html *html, const struct upstream_server *server)
 {
 	const char *state = server->problem ? "unavailable" : server->disabled ? "disabled" : "ready";
 	const char *about = server->problem ? server->problem : server->description;
 
 	html_put(html,
-		 "<tr><td class=\"name\"><a href=\"/admin/servers/{}\">{}</a></td><td>{}</td><td><span class=\"badge "
-		 "{}\">{}</span></td>"
-		 "<td class=\"wide name\">{}</td></tr>\n",
-		 html_part(server->alias), html_text(server->name), html_text(kind_of(server)),
+		 "<tr><td class=\"name\"><a href=\"/admin/servers/{}\">{}</a></td><td>{}</td>"
+		 "<td><span class=\"badge {}\">{}</span></td><td class=\"wide name\">{}</td></tr>\n",
+		 html_part(server->alias), html_text(server->name), html_text(server->url    ? "HTTP"
+			   : server->jail ? "jailed"
+					  : "outside of a jail"),
 		 html_text(server->problem    ? "bad"
 			   : server->disabled ? "quiet"
 					      : "good"),
@@ -41,10 +37,7 @@ static int put_all(struct admin_page *page)
 		admin_page_empty(page, "None: upstream.file names no servers whose tools programs may call.");
 		return 0;
 	}
-	html_put(
-		&page->html,
-		"<table><thead><tr><th scope=\"col\">Server</th><th scope=\"col\">Kind</th><th scope=\"col\">State</th>"
-		"<th scope=\"col\" class=\"wide\">About</th></tr></thead><tbody>\n");
+	admin_page_table(page, "", "Server|Kind|State|About=wide");
 	for (size_t i = 0; i < count; i++)
 		put_server(&page->html, &servers[i]);
 	html_put(&page->html, "</tbody></table>\n");
@@ -85,8 +78,8 @@ static void put_tool(struct html *html, const struct upstream_list *list, size_t
 		 html_text(rule), html_text(json_get_string(tool->object, "description")));
 	if (pin == PIN_CHANGED)
 		html_put(html,
-			 "<a href=\"/admin/act/accept/{}/{}\" aria-label=\"Look at the definition of {}\">Look at "
-			 "it</a>",
+			 "<a href=\"/admin/act/accept/{}/{}\" "
+			 "aria-label=\"Look at the definition of {}\">Look at it</a>",
 			 html_part(list->server->alias), html_part(tool->name), html_text(tool->name));
 	html_put(html, "</td></tr>\n");
 }
@@ -105,10 +98,8 @@ static int put_tools(struct admin_page *page, const struct upstream_list *list, 
 	html_put(&page->html, "<p class=\"note\">{}, MCP {}. Read ", html_text(list->version),
 		 html_text(list->protocol));
 	admin_page_time(page, list->read_us);
-	html_put(&page->html, ".</p>\n<table><thead><tr><th scope=\"col\">Tool</th><th "
-			      "scope=\"col\">Definition</th><th scope=\"col\">"
-			      "Decision</th><th scope=\"col\" class=\"wide\">Description</th><th "
-			      "scope=\"col\">Act</th></tr></thead><tbody>\n");
+	html_put(&page->html, ".</p>\n");
+	admin_page_table(page, "", "Tool|Definition|Decision|Description=wide|Act");
 	for (size_t i = 0; i < list->count; i++)
 		put_tool(&page->html, list, i, states[i]);
 	html_put(&page->html, "</tbody></table>\n");
