@@ -14,64 +14,31 @@
 #include "lib/base/util.h"
 #include "lib/store/transfer/store_suite.h"
 
+#define AT(member) offsetof(struct grade_options, member)
 static const struct cli_option grade_options_table[] = {
-	{.name = "jobs",
-	 .letter = 'j',
-	 .type = CLI_INT,
-	 .offset = offsetof(struct grade_options, jobs),
-	 .min = 1,
-	 .max = GRADE_JOBS_MAX,
-	 .value = "N",
-	 .help = "run so many cases at a time (default: processors)"},
-	{.name = "time-limit",
-	 .type = CLI_SECONDS,
-	 .offset = offsetof(struct grade_options, time_limit_us),
-	 .min = 1000,
-	 .max = (int64_t)(GRADE_TIME_LIMIT_MAX * 1000000),
-	 .value = "SECONDS",
-	 .help = "CPU time of a case, instead of the package's limit"},
-	{.name = "no-cache",
-	 .type = CLI_FLAG,
-	 .offset = offsetof(struct grade_options, no_cache),
+	{.name = "jobs", .letter = 'j', .type = CLI_INT, .offset = AT(jobs), .min = 1, .max = GRADE_JOBS_MAX,
+	 .value = "N", .help = "run N cases at a time (default: number of processors)"},
+	{.name = "time-limit", .type = CLI_SECONDS, .offset = AT(time_limit_us), .min = 1000,
+	 .max = (int64_t)(GRADE_TIME_LIMIT_MAX * 1000000), .value = "SECONDS",
+	 .help = "CPU time of a case (default: the package's limit)"},
+	{.name = "no-cache", .type = CLI_FLAG, .offset = AT(no_cache),
 	 .help = "compile everything, and keep no executables"},
-	{.name = "samples",
-	 .type = CLI_STRING,
-	 .offset = offsetof(struct grade_options, samples),
-	 .value = "FILE",
-	 .help = "tasks: grade these completions, not the tasks' own solutions"},
-	{.name = "solution",
-	 .type = CLI_STRING,
-	 .offset = offsetof(struct grade_options, solution),
-	 .value = "MEMBER",
+	{.name = "samples", .type = CLI_STRING, .offset = AT(samples), .value = "FILE",
+	 .help = "tasks: grade the completions of FILE (default: the tasks' own solutions)"},
+	{.name = "solution", .type = CLI_STRING, .offset = AT(solution), .value = "MEMBER",
 	 .help = "tasks: grade this member of each task (default: canonical_solution or code)"},
-	{.name = "language",
-	 .type = CLI_STRING,
-	 .offset = offsetof(struct grade_options, language),
-	 .value = "NAME",
-	 .help = "tasks: the language of all of them; a suite: of the submissions"},
-	{.name = "k",
-	 .type = CLI_STRING,
-	 .offset = offsetof(struct grade_options, k),
-	 .value = "1,10,100",
-	 .help = "tasks: which pass@k to say"},
-	{.name = "tag",
-	 .type = CLI_STRINGS,
-	 .offset = offsetof(struct grade_options, tags),
-	 .value = "TAG",
-	 .help = "a suite: only cases with this tag, or one of these"},
-	{.name = "results",
-	 .type = CLI_STRING,
-	 .offset = offsetof(struct grade_options, results),
-	 .value = "FILE",
-	 .help = "keep there what was graded, as soon as it is"},
-	{.name = "resume",
-	 .type = CLI_FLAG,
-	 .offset = offsetof(struct grade_options, resume),
-	 .help = "grade only what has no result there (default file: grade.db in the data folder)"},
-	{.name = "fail-fast",
-	 .type = CLI_FLAG,
-	 .offset = offsetof(struct grade_options, fail_fast),
-	 .help = "end with the first that is not as expected, or did not pass"},
+	{.name = "language", .type = CLI_STRING, .offset = AT(language), .value = "NAME",
+	 .help = "tasks: the language of all tasks; a suite: of the submissions"},
+	{.name = "k", .type = CLI_STRING, .offset = AT(k), .value = "1,10,100",
+	 .help = "tasks: values of k for pass@k"},
+	{.name = "tag", .type = CLI_STRINGS, .offset = AT(tags), .value = "TAG",
+	 .help = "a suite: grade only cases with this tag; repeatable (any of the tags)"},
+	{.name = "results", .type = CLI_STRING, .offset = AT(results), .value = "FILE",
+	 .help = "keep each result in FILE as soon as it is known"},
+	{.name = "resume", .type = CLI_FLAG, .offset = AT(resume),
+	 .help = "grade only what has no kept result (default file: grade.db in the data folder)"},
+	{.name = "fail-fast", .type = CLI_FLAG, .offset = AT(fail_fast),
+	 .help = "stop at the first result that is not as expected or did not pass"},
 	{0},
 };
 static const struct cli_group grade_groups[] = {
@@ -164,20 +131,14 @@ const struct cli_command cmd_grade = {
 	.name = "grade",
 	.summary = "Judges submissions of a problem package or a suite, or samples of tasks",
 	.arguments = "PACKAGE [SUBMISSION…] | TASKS | SUITE [SUBMISSION…]",
-	.help = "PACKAGE is a problem package (Kattis/ICPC format: legacy, 2023-07, 2025-09), a folder or a ZIP "
-		"archive. Without a "
-		"SUBMISSION all "
-		"programs in\n"
-		"submissions/ are judged and compared with what the package expects of them. A SUBMISSION is a path "
-		"below "
-		"submissions/, else a\n"
-		"file or folder anywhere.\n\n"
-		"TASKS is a file of JSON Lines, plain or compressed: HumanEval, HumanEvalPack (Python, C++, "
-		"JavaScript, Go) or MBPP. The tasks'\n"
-		"own solutions are graded, or the completions of --samples. Tests and code run in different jails "
-		"where the language allows it.\n\n"
+	.help = "PACKAGE is a problem package (Kattis/ICPC format: legacy, 2023-07, 2025-09), a folder or a ZIP\n"
+		"archive. Without a SUBMISSION all programs in submissions/ are judged and compared with what the\n"
+		"package expects of them. A SUBMISSION is a path below submissions/, else a file or folder anywhere.\n\n"
+		"TASKS is a file of JSON Lines, plain or compressed: HumanEval, HumanEvalPack (Python, C++,\n"
+		"JavaScript, Go) or MBPP. The tasks' own solutions are graded, or the completions of --samples.\n"
+		"Tests and code run in different jails where the language allows this.\n\n"
 		"SUITE is a file of sallyport promote: each case runs again, with its recorded code or with each\n"
-		"SUBMISSION in its place, and passes where the outcome is the recorded one.\n\n"
+		"SUBMISSION in its place, and passes if the outcome is the recorded one.\n\n"
 		"Examples:\n"
 		"  sallyport grade problems/hello\n"
 		"  sallyport grade hello.zip --resume\n"
@@ -185,8 +146,8 @@ const struct cli_command cmd_grade = {
 		"  sallyport grade HumanEval.jsonl.gz --samples samples.jsonl --k 1,10\n"
 		"  sallyport grade regress.suite --tag fast candidate.py\n"
 		"  sallyport grade problems/hello --report junit=hello.xml --report html=hello.html\n\n"
-		"Exit codes: 0 all as expected; 1 something is not; 2 the input cannot be read; 3 a judge error; 5 "
-		"interrupted, or\nresults could not be kept.\n",
+		"Exit codes: 0 everything is as expected; 1 something is not; 2 the input cannot be read; 3 a judge\n"
+		"error; 5 interrupted, or results could not be kept.\n",
 	.groups = grade_groups,
 	.size = sizeof(struct grade_options),
 	.min_args = 1,
