@@ -143,22 +143,6 @@ static void print_index_python(struct buf *out, const struct bridge_files_spec *
 	buf_puts(out, "]\n");
 }
 
-static void print_index_json(struct buf *out, struct upstream_list *const *lists, size_t count)
-{
-	auto_json struct json_object *index = json_object_new_object();
-	struct json_object *servers = json_object_new_array();
-
-	for (size_t i = 0; i < count; i++) {
-		struct json_object *server = json_object_new_object();
-
-		json_add_string(server, "name", lists[i]->server->name);
-		json_add_string(server, "alias", lists[i]->server->alias);
-		json_object_array_add(servers, server);
-	}
-	json_add(index, "servers", servers);
-	json_print(out, index);
-}
-
 static void print_lines(struct buf *out, const struct upstream_list *list)
 {
 	for (size_t i = 0; i < list->count; i++) {
@@ -289,7 +273,18 @@ static int add_index(struct bridge_files *files, const struct bridge_files_spec 
 		result = add(files, "tools/_index.py", text, err);
 	}
 	if (result == 0 && (for_whom & FOR_NODE)) {
-		print_index_json(text, spec->lists, spec->count);
+		auto_json struct json_object *index = json_object_new_object();
+		struct json_object *servers = json_object_new_array();
+
+		for (size_t i = 0; i < spec->count; i++) {
+			struct json_object *server = json_object_new_object();
+
+			json_add_string(server, "name", spec->lists[i]->server->name);
+			json_add_string(server, "alias", spec->lists[i]->server->alias);
+			json_object_array_add(servers, server);
+		}
+		json_add(index, "servers", servers);
+		json_print(text, index);
 		result = add(files, "tools/index.json", text, err);
 	}
 	if (result == 0 && (for_whom & FOR_NODE)) {

@@ -63,19 +63,6 @@ void bridge_stub_text(struct buf *out, const char *text, size_t max)
 
 /* -------- one line ------------------------------------------------------------------------------------ */
 
-static void print_default(struct buf *out, struct json_object *schema)
-{
-	struct json_object *value = NULL;
-
-	json_object_object_get_ex(schema, "default", &value);
-	if (json_object_is_type(value, json_type_int))
-		json_print(out, value);
-	else if (json_object_is_type(value, json_type_boolean))
-		buf_puts(out, json_object_get_boolean(value) ? "True" : "False");
-	else
-		buf_puts(out, "...");
-}
-
 /* Required ones first, each group in the order of the schema. */
 static void print_parameters(struct buf *out, struct bridge_types *types, bool required_ones, bool *first)
 {
@@ -98,8 +85,16 @@ static void print_parameters(struct buf *out, struct bridge_types *types, bool r
 		buf_puts(out, types->language == BRIDGE_TYPESCRIPT && !required_ones ? "?: " : ": ");
 		bridge_type(out, types, schema, alias);
 		if (types->language == BRIDGE_PYTHON && !required_ones) {
+			struct json_object *value = NULL;
+
 			buf_puts(out, " = ");
-			print_default(out, schema);
+			json_object_object_get_ex(schema, "default", &value);
+			if (json_object_is_type(value, json_type_int))
+				json_print(out, value);
+			else if (json_object_is_type(value, json_type_boolean))
+				buf_puts(out, json_object_get_boolean(value) ? "True" : "False");
+			else
+				buf_puts(out, "...");
 		}
 		*first = false;
 	}

@@ -274,20 +274,6 @@ static void close_run(struct job_tools *job, struct store_tools *ret)
 	bridge_record(tools->lists, tools->count, &report, ret);
 }
 
-static int find_server(const struct bridge_tools_spec *spec, const char *name, const struct upstream_server **ret,
-		       struct err *err)
-{
-	int result = upstream_find(spec->upstream, name, ret, err);
-
-	if (result < 0)
-		return result;
-	if (!upstream_policy_granted(spec->grant, *ret))
-		return err_set(err, ERR_DENIED, "servers: this token may not use the server %s", name);
-	return (*ret)->problem
-		       ? err_set(err, ERR_UNAVAILABLE, "the server %s cannot be used: %s", name, (*ret)->problem)
-		       : 0;
-}
-
 /* Without a record nothing is known to have changed. */
 static int take_pins(struct tools *tools, size_t at, struct err *err)
 {
@@ -306,10 +292,14 @@ static int take_pins(struct tools *tools, size_t at, struct err *err)
 static int add_list(struct tools *tools, const char *name, struct err *err)
 {
 	const struct upstream_server *server;
-	int result = find_server(&tools->spec, name, &server, err);
+	int result = upstream_find(tools->spec.upstream, name, &server, err);
 
 	if (result < 0)
 		return result;
+	if (!upstream_policy_granted(tools->grant, server))
+		return err_set(err, ERR_DENIED, "servers: this token may not use the server %s", name);
+	if (server->problem)
+		return err_set(err, ERR_UNAVAILABLE, "the server %s cannot be used: %s", name, server->problem);
 	for (size_t i = 0; i < tools->count; i++)
 		if (tools->lists[i]->server == server)
 			return 0;

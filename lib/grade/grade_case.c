@@ -358,22 +358,9 @@ static int pair_run(struct grade_trial *trial, struct pair *pair, struct err *er
 	return result;
 }
 
-static void judge_pair(struct grade_trial *trial, const struct pair *pair)
-{
-	int64_t limit_us = (int64_t)(trial->bench->time_limit * 1e6);
-
-	if (validator_decides(trial, pair)) {
-		judge_end(trial, pair->once[0]);
-		/* What a submission does when nobody talks to it any more says nothing of its speed. */
-		trial->outcome->cpu_us = MIN(trial->outcome->cpu_us, limit_us);
-		grade_check_judge(trial, pair->once[1]);
-	} else if (judge_end(trial, pair->once[0]) == GRADE_AC) {
-		grade_check_judge(trial, pair->once[1]);
-	}
-}
-
 static void interactive_pass(struct grade_trial *trial)
 {
+	int64_t limit_us = (int64_t)(trial->bench->time_limit * 1e6);
 	struct err err = ERR_INIT;
 
 	for (int try = 0; try < GRADE_TRIES; try++) {
@@ -387,11 +374,18 @@ static void interactive_pass(struct grade_trial *trial)
 		err = ERR_INIT;
 		if (pair_run(trial, &pair, &err) == 0 && run.result.verdict != JAIL_XX &&
 		    check.result.verdict != JAIL_XX) {
-			bool decided = validator_decides(trial, &pair) && grade_verdict_of(&check.result) != GRADE_TLE;
+			bool decides = validator_decides(trial, &pair);
 
-			if (try < GRADE_TRIES - 1 && !decided && starved(trial, &run, &check))
+			if (try < GRADE_TRIES - 1 && !(decides && grade_verdict_of(&check.result) != GRADE_TLE) &&
+			    starved(trial, &run, &check))
 				continue;
-			return judge_pair(trial, &pair);
+			if (judge_end(trial, &run) == GRADE_AC || decides) {
+				/* What a submission does when nobody talks to it any more says nothing of its speed. */
+				if (decides)
+					trial->outcome->cpu_us = MIN(trial->outcome->cpu_us, limit_us);
+				grade_check_judge(trial, &check);
+			}
+			return;
 		}
 		if (!err.code)
 			err_set(&err, ERR_SYSTEM, "%s",

@@ -257,32 +257,23 @@ static void go_strip(const char *source, struct go_imports *imports, struct buf 
 	}
 }
 
-/* Does the text use this import's name? */
-static bool go_uses(const char *text, const char *import)
-{
-	char name[64];
-	const char *quote = strchr(import, '"'), *slash = strrchr(import, '/');
-	const char *start = quote > import ? import : slash ? slash + 1 : quote + 1;
-	size_t length = strcspn(start, "\" ");
-
-	if (length + 2 > sizeof(name))
-		return true;
-	snprintf(name, sizeof(name), "%.*s.", (int)length, start);
-	for (const char *at = strstr(text, name); at; at = strstr(at + 1, name))
-		if (at == text || (!grade_source_in_name(at[-1]) && at[-1] != '.'))
-			return true;
-	return false;
-}
-
 static void add_go(struct grade_source *ret, const char *name, const struct go_imports *imports, const struct buf *body)
 {
 	auto_buf struct buf text = {0};
 
 	buf_init(&text, PROGRAM_BYTES);
 	buf_puts(&text, "package main\n\n");
-	for (size_t i = 0; i < imports->count; i++)
-		if (go_uses(body->data, imports->lines[i]))
-			buf_printf(&text, "import %s\n", imports->lines[i]);
+	for (size_t i = 0; i < imports->count; i++) {
+		const char *import = imports->lines[i], *quote = strchr(import, '"'), *slash = strrchr(import, '/');
+		const char *start = quote > import ? import : slash ? slash + 1 : quote + 1;
+		auto_free char *used = xasprintf("%.*s.", (int)strcspn(start, "\" "), start);
+		const char *at = strstr(body->data, used);
+
+		while (at && at > body->data && (grade_source_in_name(at[-1]) || at[-1] == '.'))
+			at = strstr(at + 1, used);
+		if (at)
+			buf_printf(&text, "import %s\n", import);
+	}
 	buf_add(&text, body->data, body->length);
 	add_buf(ret, name, &text);
 }

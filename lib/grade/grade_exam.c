@@ -15,6 +15,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "lib/base/text.h"
 #include "lib/base/util.h"
 #include "lib/store/db/crypto.h"
 
@@ -94,15 +95,14 @@ static void judge_alone(const struct grade_task *task, const struct jail_once *o
 		GRADE_SAY(result, GRADE_RTE, "failed: %s", why);
 }
 
-/* A pipe that holds the nonce, and its end. */
+/* A pipe that holds the nonce, and its end. Bytes of a pipe are read once; a file could be read again. */
 static int nonce_pipe(char ret_nonce[NONCE + 1])
 {
 	uint8_t bytes[NONCE / 2];
 	int fds[2];
 
 	random_bytes(bytes, sizeof(bytes));
-	for (size_t i = 0; i < sizeof(bytes); i++)
-		snprintf(ret_nonce + 2 * i, 3, "%02x", bytes[i]);
+	hex_encode(bytes, sizeof(bytes), ret_nonce);
 	if (pipe2(fds, O_CLOEXEC))
 		return -1;
 	auto_close int write_end = fds[1];

@@ -458,25 +458,6 @@ static size_t slashes(const char *name)
 	return count;
 }
 
-static bool score_met(const struct grade_expect_part *part, const struct grade_scope *scope,
-		      char ret_why[GRADE_MESSAGE])
-{
-	for (size_t i = 0; part->has_score && i < scope->total->n_groups; i++) {
-		const struct grade_group_result *group = &scope->total->groups[i];
-
-		/* Not for a group within the one that the pattern names. */
-		if (slashes(part->pattern) != slashes(group->group->name) || isnan(group->score) ||
-		    !grade_expect_glob(part->pattern, group->group->name))
-			continue;
-		if (group->score < part->least - 1e-6 || group->score > part->most + 1e-6) {
-			snprintf(ret_why, GRADE_MESSAGE, "%s has %.12g points, submissions.yaml expects %.12g to %.12g",
-				 group->group->name, group->score, part->least, part->most);
-			return false;
-		}
-	}
-	return true;
-}
-
 /* The groups in secret against the list of the source's comment; one that was not judged says nothing. */
 static bool grades_met(const struct grade_expect *expect, const struct grade_scope *scope, char ret_why[GRADE_MESSAGE])
 {
@@ -510,12 +491,24 @@ bool grade_expect_all_met(const struct grade_expect *expect, const struct grade_
 
 	*ret_why = '\0';
 	for (size_t i = 0; i < expect->n_parts; i++) {
-		auto_free char *where = xasprintf(" in %s", expect->parts[i].pattern);
+		const struct grade_expect_part *part = &expect->parts[i];
+		auto_free char *where = xasprintf(" in %s", part->pattern);
 		const char *const whose[] = {"submissions.yaml", where};
 
-		if (!verdicts_met(&expect->parts[i], scope, whose, ret_why) ||
-		    !score_met(&expect->parts[i], scope, ret_why))
+		if (!verdicts_met(part, scope, whose, ret_why))
 			return false;
+		for (size_t k = 0; part->has_score && k < scope->total->n_groups; k++) {
+			const struct grade_group_result *group = &scope->total->groups[k];
+
+			/* Not for a group within the one that the pattern names. */
+			if (slashes(part->pattern) != slashes(group->group->name) ||
+			    !grade_expect_glob(part->pattern, group->group->name) ||
+			    !(group->score < part->least - 1e-6 || group->score > part->most + 1e-6))
+				continue;
+			snprintf(ret_why, GRADE_MESSAGE, "%s has %.12g points, submissions.yaml expects %.12g to %.12g",
+				 group->group->name, group->score, part->least, part->most);
+			return false;
+		}
 	}
 	for (size_t i = 0; expect->by_case && i < expect->n_rules; i++)
 		if (!verdicts_met(&expect->rules[i], scope, whole, ret_why))

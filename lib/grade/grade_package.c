@@ -20,33 +20,26 @@
 #define SMALL_FILE_MAX (64 * 1024)
 #define MIB            (1 << 20)
 
-static bool has_word(const char *text, const char *word)
-{
-	size_t length = strlen(word);
-
-	for (const char *at = text; at && (at = strstr(at, word)); at += length)
-		if ((at == text || strchr(" ,", at[-1])) && strchr(" ,", at[length]))
-			return true;
-	return false;
-}
-
 /* "type" and "validation" are strings with blanks, sequences of strings, or mappings of words to true. */
 static bool says(struct json_object *object, const char *key, const char *word)
 {
 	struct json_object *list = json_get(object, key, json_type_array);
-	struct json_object *map = json_get(object, key, json_type_object);
-	struct json_object *set = map ? json_get(map, word, json_type_boolean) : NULL;
+	struct json_object *set = json_get(json_get(object, key, json_type_object), word, json_type_boolean);
+	const char *text = grade_yaml_text(object, key);
+	size_t length = strlen(word);
 
 	if (set)
 		return json_object_get_boolean(set);
-
 	for (size_t i = 0; list && i < json_object_array_length(list); i++) {
 		struct json_object *item = json_object_array_get_idx(list, i);
 
 		if (item && streq(json_object_get_string(item), word))
 			return true;
 	}
-	return has_word(grade_yaml_text(object, key), word);
+	for (const char *at = text; at && (at = strstr(at, word)); at += length)
+		if ((at == text || strchr(" ,", at[-1])) && strchr(" ,", at[length]))
+			return true;
+	return false;
 }
 
 static int format_of(struct json_object *yaml, enum grade_format *ret, struct err *err)
@@ -68,7 +61,7 @@ static int format_of(struct json_object *yaml, enum grade_format *ret, struct er
 static int read_limits(struct json_object *yaml, struct grade_package *package, struct err *err)
 {
 	struct json_object *limits = json_get(yaml, "limits", json_type_object);
-	struct json_object *multipliers = limits ? json_get(limits, "time_multipliers", json_type_object) : NULL;
+	struct json_object *multipliers = json_get(limits, "time_multipliers", json_type_object);
 	bool legacy = package->format == GRADE_LEGACY;
 	const struct {
 		const char *name;

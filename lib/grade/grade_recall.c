@@ -89,26 +89,6 @@ static int add_folder(struct sha256 *digest, int folder, bool top, int depth, st
 	return result;
 }
 
-/* What all results of the package depend on: its files besides submissions, runners, and a limit that was given. */
-static int package_key(struct grade_work *work, struct err *err)
-{
-	const struct grade_judge *judge = work->judge;
-	struct sha256 *digest = sha256_new();
-	auto_buf struct buf text = {0};
-
-	buf_init(&text, SIZE_MAX / 2);
-	buf_printf(&text, "%s%c%.17g%c", MEMORY_VERSION, '\0', judge->time_limit, '\0');
-	jail_runners_versions(work->runners, &text);
-	buf_putc(&text, '\0');
-	if (judge->expectations)
-		json_print(&text, judge->expectations);
-	buf_putc(&text, '\0');
-	sha256_add(digest, text.data, text.length);
-	int result = add_folder(digest, judge->package->dir, true, 0, err);
-	sha256_finish(digest, result < 0 ? NULL : work->key);
-	return result;
-}
-
 /* The program that SOURCE is, in that package. */
 static void program_key(const char package[SHA256_HEX_SIZE], const struct grade_source *source,
 			char ret[SHA256_HEX_SIZE])
@@ -272,9 +252,23 @@ static void recall_limit(struct grade_work *work)
 int grade_recall_all(struct grade_work *work, struct err *err)
 {
 	struct grade_judge *judge = work->judge;
-	int result = judge->memory ? package_key(work, err) : 0;
+	auto_buf struct buf text = {0};
 
-	if (!judge->memory || result < 0)
+	if (!judge->memory)
+		return 0;
+	/* What all results depend on: the package's files besides submissions, runners, and a limit that was given. */
+	struct sha256 *digest = sha256_new();
+	buf_init(&text, SIZE_MAX / 2);
+	buf_printf(&text, "%s%c%.17g%c", MEMORY_VERSION, '\0', judge->time_limit, '\0');
+	jail_runners_versions(work->runners, &text);
+	buf_putc(&text, '\0');
+	if (judge->expectations)
+		json_print(&text, judge->expectations);
+	buf_putc(&text, '\0');
+	sha256_add(digest, text.data, text.length);
+	int result = add_folder(digest, judge->package->dir, true, 0, err);
+	sha256_finish(digest, result < 0 ? NULL : work->key);
+	if (result < 0)
 		return result;
 	for (size_t i = 0; i < judge->count; i++) {
 		struct grade_entry *entry = &work->entries[i];

@@ -141,24 +141,6 @@ static void recall_all(struct work *work)
 	}
 }
 
-static void keep(const struct work *work, size_t index)
-{
-	const struct grade_memory *memory = work->run->memory;
-	const struct grade_exam_result *result = &work->slots[index].result;
-	auto_free char *name = name_of(&work->run->tasks->samples[index]);
-	auto_json struct json_object *object = json_object_new_object();
-
-	if (!memory || result->verdict == GRADE_JE)
-		return;
-	json_add_string(object, "verdict", grade_verdict_text(result->verdict));
-	json_add_bool(object, "premature", result->premature);
-	json_add_bool(object, "in_process", result->in_process);
-	json_add_string(object, "text", result->message);
-	json_add_int(object, "cpu", result->cpu_us);
-	json_add_int(object, "wall", result->wall_us);
-	memory->keep(memory->arg, name, work->slots[index].key, object);
-}
-
 /* -------- the work ------------------------------------------------------------------------------------ */
 
 /* Hands over what is complete, in order. With the lock. */
@@ -177,11 +159,22 @@ static void report(struct work *work)
 
 static void put(struct work *work, size_t index, const struct grade_exam_result *result)
 {
+	const struct grade_memory *memory = work->run->memory;
+	auto_free char *name = name_of(&work->run->tasks->samples[index]);
+	auto_json struct json_object *object = json_object_new_object();
+
+	json_add_string(object, "verdict", grade_verdict_text(result->verdict));
+	json_add_bool(object, "premature", result->premature);
+	json_add_bool(object, "in_process", result->in_process);
+	json_add_string(object, "text", result->message);
+	json_add_int(object, "cpu", result->cpu_us);
+	json_add_int(object, "wall", result->wall_us);
 	pthread_mutex_lock(&work->pool.lock);
 	work->slots[index].result = *result;
 	work->slots[index].done = true;
 	work->finished++;
-	keep(work, index);
+	if (memory && result->verdict != GRADE_JE)
+		memory->keep(memory->arg, name, work->slots[index].key, object);
 	report(work);
 	pthread_mutex_unlock(&work->pool.lock);
 }

@@ -54,19 +54,6 @@ static int64_t zone_us(const char *rest)
 	return (sign == '-' ? -1 : 1) * (hours * 3600ll + minutes * 60ll) * SECOND_US;
 }
 
-static bool clock_within(const char *text, int64_t from_us, int64_t to_us)
-{
-	struct tm tm = {0};
-
-	if (!strptime(text, "%H:%M:%S", &tm))
-		return false;
-	int64_t at = (tm.tm_hour * 3600ll + tm.tm_min * 60ll + tm.tm_sec) * SECOND_US + from_us / DAY_US * DAY_US;
-
-	/* the window may lie across midnight */
-	return overlaps(at, at + SECOND_US, from_us, to_us) ||
-	       overlaps(at + DAY_US, at + DAY_US + SECOND_US, from_us, to_us);
-}
-
 bool normalise_time_within(const char *match, size_t length, int64_t from_us, int64_t to_us)
 {
 	char text[TIME_MAX];
@@ -80,8 +67,14 @@ bool normalise_time_within(const char *match, size_t length, int64_t from_us, in
 	text[length] = '\0';
 	if (strspn(text, "0123456789.") == length)
 		return number_within(text, from_us, to_us);
-	if (text[2] == ':')
-		return clock_within(text, from_us, to_us);
+	if (text[2] == ':') {
+		if (!strptime(text, "%H:%M:%S", &tm))
+			return false;
+		at = (tm.tm_hour * 3600ll + tm.tm_min * 60ll + tm.tm_sec) * SECOND_US + from_us / DAY_US * DAY_US;
+		/* The window may lie across midnight. */
+		return overlaps(at, at + SECOND_US, from_us, to_us) ||
+		       overlaps(at + DAY_US, at + DAY_US + SECOND_US, from_us, to_us);
+	}
 	if ((rest = strptime(text, "%a %b %d %H:%M:%S %Y", &tm)) == NULL &&
 	    (rest = strptime(text, "%Y-%m-%dT%H:%M:%S", &tm)) == NULL &&
 	    (rest = strptime(text, "%Y-%m-%d %H:%M:%S", &tm)) == NULL) {
