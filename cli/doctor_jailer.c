@@ -41,7 +41,7 @@ static const struct {
 } remedies[] = {
 	{"cgroup", "systemd-run --user --scope -p Delegate=yes …, or start the jailer as root; else "
 		   "jailer.weaker_limits"},
-	{"configuration", "correct what it names, see sallyport.conf(5)"},
+	{"configuration", "correct the member that the message names (sallyport.conf(5))"},
 	{"egress relay", "correct network.allow or network.proxy, or leave network.allow empty"},
 	{"freezer", "mount cgroup2 (next to version 1 it needs no controllers) and start the jailer as root, or "
 		    "delegate it"},
@@ -49,15 +49,15 @@ static const struct {
 	{"jail", "use a kernel of at least 5.10; in a container its seccomp profile must allow mounts and its /proc "
 		 "must not be masked (docker: --security-opt systempaths=unconfined)"},
 	{"jailer", "start it as root, or with a range of ids and a delegated cgroup; see what is missing above"},
-	{"landlock", "boot with landlock among the LSMs (lsm=landlock,…): a second layer of access control"},
+	{"landlock", "boot with landlock in the kernel's list lsm=…: it is a second layer of access control"},
 	{"landlock-new", "install a kernel of at least 5.19"},
 	{"open files", "raise the limit (ulimit -Hn, LimitNOFILE=)"},
-	{"overlay", "modprobe overlay, then restart the jailer; without it, file locks of guests on /usr meet the "
-		    "host's"},
-	{"overlays", "unmount it; in a unit, ProtectKernelModules= mounts below /usr"},
+	{"overlay", "modprobe overlay, then restart the jailer; without overlays, file locks of guests on /usr meet "
+		    "the host's"},
+	{"overlays", "unmount what is mounted there; in a unit, ProtectKernelModules= mounts below /usr"},
 	{"id-map helper", "correct jailer.allowed_users, and the lines of this user in /etc/subuid and /etc/subgid"},
-	{"root mounts", "correct the folder that it names; in a container, allow mounts"},
-	{"runner files", "correct the file that it names"},
+	{"root mounts", "correct the folder that the message names; in a container, allow mounts"},
+	{"runner files", "correct the file that the message names"},
 	{"runners", "install one of the interpreters above"},
 	{"seccomp", "use a kernel with CONFIG_SECCOMP_FILTER, outside of emulators"},
 	{"subids", "apt-get install uidmap, then give the user 65,536 ids that no other line of /etc/subuid and "

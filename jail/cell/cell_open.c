@@ -1,8 +1,8 @@
 /*
  * cell_open.c - a new jail: slot, group, file systems, clone. See cell.h.
  *
- * Opening clones init and goes on at once: the maps are written and the group attached while init waits, then it sets
- * itself up while the jailer already puts its first orders into the socket. Nobody waits for a round trip that is not
+ * Opening clones init and returns at once: the maps are written and the group attached while init waits, then it sets
+ * itself up while the jailer already puts its first orders into the socket. No round trip is waited for that is not
  * needed.
  *
  * A few jails are made ahead, set up as far as they can be without knowing the program, and given to the next that
@@ -87,7 +87,7 @@ static int cannot_clone(struct err *err)
 	return err_errno(err, "making the jail's namespaces");
 }
 
-/* The relay died. The program was promised a network: it does not go on without. */
+/* The relay died. The program was promised a network: the run ends. */
 static void network_lost(void *arg)
 {
 	struct cell *cell = arg;
@@ -105,7 +105,7 @@ static int attach_network(struct cell *cell, const struct bind_strings *hosts, s
 	return result;
 }
 
-/* An init whose end nobody would hear of. It has done nothing yet, so it ends at once. */
+/* Kills an init whose end would not be noticed. It has done nothing yet, so it ends at once. */
 static void bury(struct cell *cell)
 {
 	pidfd_send_signal(cell->pidfd_fd, SIGKILL, NULL, 0);

@@ -41,7 +41,7 @@ static bool advance_fill(struct cell *cell)
 	if (cell->state == CELL_DEAD) {
 		struct err why = ERR_INIT;
 
-		/* Where a run follows, it reports this; else nothing would. */
+		/* A run that follows reports this; without one the owner is called here. */
 		if (step->next) {
 			pop(cell);
 			cell_step_free(step);
@@ -142,7 +142,7 @@ static bool advance_run(struct cell *cell)
 	if (!cell->runner->interpreter) {
 		struct err why = ERR_INIT;
 
-		/* It told its version since the jail was opened. */
+		/* Its version became known after the jail was opened. */
 		err_set(&why, ERR_UNAVAILABLE, "%s is too old on this server (%s): %s", cell->runner->name,
 			cell->runner->fingerprint, cell->runner->install);
 		cell_fail(cell, &why);
@@ -178,7 +178,7 @@ static bool advance_collect(struct cell *cell)
 	cell_happened(cell, CELL_COLLECT);
 	if (cell->callbacks.collect)
 		cell->callbacks.collect(cell->arg, cell->changes, count);
-	return false; /* goes on with cell_collected */
+	return false; /* cell_collected continues */
 }
 
 void cell_advance(struct cell *cell)
