@@ -1,4 +1,4 @@
-/* cell_internal.h - a jail's states, and what cell*.c (a jail, its queue, its runs) and verdict.c share. */
+/* cell_internal.h - a jail's states, and what cell*.c (a jail, its queue, its runs) share. */
 #pragma once
 
 #include "cell.h"
@@ -181,6 +181,15 @@ void cell_fail(struct cell *cell, const struct err *why); /* calls the owner, fo
 int cell_order(struct cell *cell, const struct init_order *order, const char *tail, size_t tail_length, const int *fds,
 	       size_t n_fds);
 void cell_step_free(struct cell_step *step);
+
+/* cell_verdict.c: how a run ended, as a verdict and one sentence in its result. */
+/* `status` NULL: init is dead, so the program's status is unknown. Counters and kills are in the result already. */
+void cell_verdict_decide(struct jail_result *result, const struct cell *cell, enum cell_stop stop, const int *status);
+/* A refused system call, into the result of the run that is under way. */
+void cell_verdict_denied(struct cell *cell, int number);
+void cell_verdict_mention(struct jail_result *result); /* adds the refused system calls to the sentence */
+/* The verdict XX: the sandbox failed at this step, with this errno. */
+void cell_verdict_sandbox(struct jail_result *result, const char *step, int error);
 
 /* cell_live.c */
 int cell_live_open(struct cell *cell, struct err *err);

@@ -44,17 +44,6 @@ void cells_init(struct cells *cells, int loop, const struct config *config, cons
 	cells->slots = xcalloc(cells->n_slots, sizeof(*cells->slots));
 }
 
-static int take_slot(struct cells *cells, size_t *ret, struct err *err)
-{
-	for (size_t i = 0; i < cells->n_slots; i++)
-		if (!cells->slots[i]) {
-			cells->slots[i] = true;
-			*ret = i;
-			return 0;
-		}
-	return err_set(err, ERR_BUSY, "all jails are in use or being taken down: try again later");
-}
-
 /* Outer id of a slot: its own where there is a range. */
 static uid_t slot_id(const struct cell *cell)
 {
@@ -200,10 +189,12 @@ static int build(struct cells *cells, const struct jail_limits *limits, const st
 {
 	unsigned families = 0;
 	size_t slot = 0;
-	int result = take_slot(cells, &slot, err);
 
-	if (result < 0)
-		return result;
+	while (slot < cells->n_slots && cells->slots[slot])
+		slot++;
+	if (slot == cells->n_slots)
+		return err_set(err, ERR_BUSY, "all jails are in use or being taken down: try again later");
+	cells->slots[slot] = true;
 	/* Its init has copies of the filters that are there now. */
 	for (size_t i = 0; i < SECCOMP_FAMILIES; i++)
 		families |= cells->filters[i].program.filter ? 1U << i : 0;
@@ -229,7 +220,7 @@ static int build(struct cells *cells, const struct jail_limits *limits, const st
 	};
 	cell->last = &cell->first;
 	cells->first = cell;
-	result = cgroup_take(cells->cgroup, &cell->group, err);
+	int result = cgroup_take(cells->cgroup, &cell->group, err);
 	if (result == 0 && cell_run_limit_group(cell, PHASE_RUN))
 		result = err_errno(err, "limiting the jail");
 	if (result == 0)

@@ -13,7 +13,6 @@
 #include "cell_internal.h"
 #include "lib/base/secret.h"
 #include "lib/base/util.h"
-#include "verdict.h"
 
 void cell_forget_trees(struct cell *cell)
 {
@@ -86,8 +85,8 @@ static void refuse_run(struct cell *cell, struct cell_step *step)
 	if (step->cancelled)
 		snprintf(result.message, sizeof(result.message), "The run was cancelled before it began.");
 	else
-		verdict_sandbox(&result, cell->broken.step[0] ? cell->broken.step : "the jail has ended",
-				cell->broken.error);
+		cell_verdict_sandbox(&result, cell->broken.step[0] ? cell->broken.step : "the jail has ended",
+				     cell->broken.error);
 	cell_step_free(step);
 	if (ended)
 		cell_kill(cell);

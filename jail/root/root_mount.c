@@ -210,17 +210,6 @@ static int make_nodes(struct err *err)
 	return 0;
 }
 
-static int bind_devices(int root, struct err *err)
-{
-	for (const char *const *name = devices; *name; name++) {
-		auto_free char *from = xasprintf("%s/%s", device_nodes, *name), *to = xasprintf("dev/%s", *name);
-
-		if (make_file(root, to, "", err) < 0 || bind_at(AT_FDCWD, from, root, to, ATTR_DEVICE, err) < 0)
-			return -ERR_SYSTEM;
-	}
-	return 0;
-}
-
 static void show(struct root_mount *of, const char *path)
 {
 	of->shown = xrealloc(of->shown, of->n_shown + 2, sizeof(*of->shown));
@@ -373,8 +362,14 @@ int root_mount_add(const struct root_plan *plan, struct root_mount *of, struct e
 	auto_close int root = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (root < 0)
 		return failed(err, "opening", path);
-	if (make_entries(root, err) < 0 || bind_devices(root, err) < 0)
+	if (make_entries(root, err) < 0)
 		return -ERR_SYSTEM;
+	for (const char *const *name = devices; *name; name++) {
+		auto_free char *from = xasprintf("%s/%s", device_nodes, *name), *to = xasprintf("dev/%s", *name);
+
+		if (make_file(root, to, "", err) < 0 || bind_at(AT_FDCWD, from, root, to, ATTR_DEVICE, err) < 0)
+			return -ERR_SYSTEM;
+	}
 	if (plan->rootfs ? fill_from_rootfs(root, plan->rootfs, of, err) : fill_from_host(root, plan, of, err))
 		return -ERR_SYSTEM;
 	if (mount_setattr(root, "", AT_EMPTY_PATH, &read_only, sizeof(read_only)))
