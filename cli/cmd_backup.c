@@ -153,7 +153,7 @@ static const struct cli_option restore_options[] = {
 	{.name = "erasures", .type = CLI_STRING, .offset = offsetof(struct restore, erasures), .value = "FROM",
 	 .help = "repeat the erasures that followed the backup: FROM is the old data folder, or a file with the lines of forget --list"},
 	{.name = "before-upgrade", .type = CLI_FLAG, .offset = offsetof(struct restore, before_upgrade),
-	 .help = "instead of a backup, restore the copy of the database that its last upgrade kept"},
+	 .help = "take the copy of the database that its last upgrade kept, not a backup"},
 	{0},
 };
 static const struct cli_group restore_groups[] = {{restore_options, 0}, {0}};

@@ -107,7 +107,7 @@ static int snippet_run(void *arg, struct err *err)
 
 const struct cli_command cmd_snippet = {
 	.name = "snippet",
-	.summary = "List, promote and remove programs that models keep by name",
+	.summary = "Manage programs that models keep by name",
 	.arguments = "list | promote NAME --owner OWNER | remove NAME",
 	.help = "list shows the newest version of each snippet. "
 		"promote copies a snippet of one owner for all owners: they find it with list_snippets, and it runs unless they have a snippet of the same name. "

@@ -3,7 +3,7 @@
  *
  * The steps are those of start.c, in its order. Then the versions of all runners are asked for, as a jailer does for a
  * client's first run (versions.c): each is a program in a jail of its own. The first jail speaks for all, as it is made
- * of everything that a host must have: namespaces, mounts, limits, seccomp, Landlock. What is said of a step beyond
+ * of everything that a host must have: namespaces, mounts, limits, seccomp, Landlock. What is reported of a step beyond
  * "works" is read from what the start found (identity, cgroup, Landlock), so that it cannot differ from it.
  */
 #include "check.h"
@@ -30,7 +30,7 @@ struct check {
 
 enum state { OK, WEAKER, BROKEN };
 
-/* `more`: what goes with the step besides; it is taken over. NULL: nothing. */
+/* `more`: further members of the line, taken over; NULL: none. */
 static void tell(struct check *check, const char *step, enum state state, const char *what, const char *remedy,
 		 struct json_object *more)
 {
@@ -89,7 +89,7 @@ static void tell_layers(struct check *check)
 	if (abi >= LANDLOCK_ABI_LEAST)
 		tell(check, "landlock", OK, landlock, NULL, NULL);
 	else
-		tell(check, "landlock", WEAKER, abi > 0 ? "too old to be used" : "the kernel does not have it enabled",
+		tell(check, "landlock", WEAKER, abi > 0 ? "too old to be used" : "not enabled in the kernel",
 		     abi > 0 ? "landlock-new" : "landlock", NULL);
 }
 

@@ -3,8 +3,8 @@
  *
  * Forked before the jailer gives anything up, it waits for one word ("m": the user namespace is made), writes the maps,
  * and answers with an err. In private mode that is all. As a service it drops to an id of its own and does one thing at
- * a time: accept, look at who it is, hand over or refuse. While the jailer is too busy to take another one, those who
- * knock wait in the listen queue.
+ * a time: accept, look at the peer's id, hand over or refuse. While the jailer is too busy to take another connection,
+ * clients wait in the listen queue.
  */
 #include "idmap.h"
 
@@ -52,7 +52,7 @@ int idmap_users(const struct config *config, struct idmap_spec *spec, struct err
 
 /* The id-map helper of a jailer that was killed still listens until it notices: then the connection ends without a
  * word. */
-static bool somebody_listens(const struct sockaddr_un *address)
+static bool has_listener(const struct sockaddr_un *address)
 {
 	const struct timeval patience = {.tv_sec = GONE_SECONDS};
 	auto_close int probe = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
@@ -73,13 +73,13 @@ int idmap_listen(const char *path, int *ret_fd, struct err *err)
 		return err_set(err, ERR_INVALID, "jailer.socket is longer than %zu bytes: %s",
 			       sizeof(address.sun_path) - 1, path);
 	snprintf(address.sun_path, sizeof(address.sun_path), "%s", path);
-	if (somebody_listens(&address))
+	if (has_listener(&address))
 		return err_set(err, ERR_CONFLICT, "another jailer listens at %s", path);
 	struct stat st;
 	if (lstat(path, &st) == 0 && S_ISSOCK(st.st_mode))
 		unlink(path);
 	auto_close int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-	/* Everybody may knock: who comes in is decided by the peer's id. */
+	/* Every user may connect: the peer's id decides whether the connection is kept. */
 	mode_t mask = umask(0);
 	int result = fd < 0 || bind(fd, (struct sockaddr *)&address, sizeof(address)) || listen(fd, BACKLOG) ? -1 : 0;
 	umask(mask);
@@ -102,8 +102,8 @@ int idmap_receive(int socket)
 	return -1;
 }
 
-/* The jailer's end is full while it is busy: then those who knock wait. False: it is gone. Too many descriptors on
- * their way (ETOOMANYREFS) cost who comes in now its connection, nobody else's. */
+/* The jailer's end is full while it is busy: then clients wait. False: the jailer is gone. Too many descriptors in
+ * flight (ETOOMANYREFS) cost this client its connection, and no other client. */
 static bool hand_over(int socket, int client)
 {
 	struct pollfd wait = {.fd = socket, .events = POLLOUT};

@@ -20,7 +20,7 @@
 struct idmap_spec {
 	const struct identity *identity;
 	int listen_fd; /* -1: private mode, the id-map helper ends after the maps; else it takes the descriptor over */
-	uid_t users[IDMAP_USERS_MAX]; /* may connect, besides root and the one who started us */
+	uid_t users[IDMAP_USERS_MAX]; /* may connect, as root and the user who started us may */
 	size_t n_users;
 };
 /* Host ids of config.jailer.allowed_users. */
@@ -29,9 +29,8 @@ int idmap_users(const struct config *config, struct idmap_spec *spec, struct err
 int idmap_start(const struct idmap_spec *spec, int *ret_socket, struct err *err);
 /* The caller has made its user namespace: let the maps be written. */
 int idmap_maps(int socket, struct err *err);
-/* An accepted client connection, -1 with errno EAGAIN if there is none, or another errno (the id-map helper is gone).
- */
+/* An accepted client connection; -1 with errno EAGAIN: there is none, another errno: the id-map helper is gone. */
 int idmap_receive(int socket);
-/* Makes config.jailer.socket; a socket that nobody listens on is replaced. ERR_CONFLICT: another jailer listens (found
+/* Makes config.jailer.socket; a socket without a listener is replaced. ERR_CONFLICT: another jailer listens (found
  * after a second). */
 int idmap_listen(const char *path, int *ret_fd, struct err *err);

@@ -3,11 +3,12 @@
  *
  *   sallyport-jailer --config PATH     a service on config.jailer.socket
  *   sallyport-jailer --fd 3            private: its clients are those on inherited sockets
- *   sallyport-jailer --check           serves nobody: starts, runs a program in each language (check.h)
+ *   sallyport-jailer --check           has no clients: starts, runs a program in each language (check.h)
  *
- * Started as root it becomes nobody: it claims a slice of host ids and a directory of cgroups, builds the jails' root
- * as long as it may read everything, and then enters a user namespace of its own, in which it is 0 and on the host an
- * id that owns nothing. Started by a user it does the same with what the user has. After that there is one code path.
+ * Started as root it gives up all rights: it claims a slice of host ids and a directory of cgroups, builds the jails'
+ * root as long as it may read everything, and then enters a user namespace of its own, in which it is 0 and on the host
+ * an id that owns nothing. Started by a user it does the same with what the user has. After that there is one code
+ * path.
  *
  *     id-map helper (outside: writes the maps, sees who connects) ---+
  *                                                              | connections
@@ -17,7 +18,8 @@
  * can make big has a bound. SIGTERM and SIGINT end it: the guests die, the cgroups are removed. SIGKILL ends it too:
  * the guests die by their death signal, and the next start removes the cgroups.
  *
- * Exit status: 0 ended when told to, 1 could not start or go on (the reason is on standard error), 2 wrong options.
+ * Exit status: 0 ended by a signal or its last client, 1 could not start or continue (the reason is on standard error),
+ * 2 wrong options.
  */
 #include <getopt.h>
 #include <signal.h>
@@ -42,7 +44,7 @@ static const char usage[] = "usage: sallyport-jailer [--config PATH] [--fd N [--
 			    "  --version, --help\n"
 			    "Exit status: 0 ended by a signal or its client, 1 could not start, 2 wrong options.\n";
 
-/* -1: go on; else the exit status. */
+/* -1: start; else the exit status. */
 static int parse_options(int argc, char **argv, struct jailer_options *ret)
 {
 	static const struct option known[] = {
@@ -76,8 +78,8 @@ static int parse_options(int argc, char **argv, struct jailer_options *ret)
 	return optind == argc && (ret->n_clients == 0 || !ret->check) ? -1 : (fputs(usage, stderr), 2);
 }
 
-/* Groups and jails are made ahead when nobody waits. `idle`: the last wait ended without an event. Returns until when
- * to wait at most. */
+/* Groups and jails are made ahead when no client waits. `idle`: the last wait ended without an event. Returns until
+ * when to wait at most. */
 static int64_t prepare_ahead(struct jailer *jailer, bool idle)
 {
 	if (cgroup_prepared(jailer->cgroup) && cells_prepared(&jailer->cells))
@@ -126,7 +128,7 @@ int main(int argc, char **argv)
 	int status = parse_options(argc, argv, &jailer.options);
 
 	if (fill_standard_fds())
-		return err_info(ERR_SYSTEM)->exit; /* nobody to tell */
+		return err_info(ERR_SYSTEM)->exit; /* there is no standard error to write to */
 	if (status >= 0)
 		return status;
 	jailer.options.command_line = argv[0];

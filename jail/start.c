@@ -4,7 +4,7 @@
  * In the order of the steps: what needs the rights that we were started with (configuration, runner files, ids, the
  * cgroup's directory, a service's socket) is read and claimed first. The relay and the id-map helper are forked before
  * the namespaces are left, because they stay in the host's. Then the outer user namespace is entered, in which we are 0
- * and on the host an id that owns nothing; the id-map helper writes its maps. The event loop comes last: nobody is
+ * and on the host an id that owns nothing; the id-map helper writes its maps. The event loop comes last: no client is
  * served before everything is there.
  */
 #include "start.h"
@@ -59,7 +59,7 @@ static int raise_limits(struct jailer *jailer, struct err *err)
 	raise_soft(RLIMIT_NOFILE);
 	raise_soft(RLIMIT_FSIZE);
 	/* Signals that wait are counted for the account that started us and for all jails together: half is theirs. The
-	 * kernel takes the limit of who makes a user namespace as that of all below it. */
+	 * kernel takes the limit of the process that makes a user namespace as that of all below it. */
 	if (getrlimit(RLIMIT_SIGPENDING, &limit) == 0) {
 		limit.rlim_cur /= 2;
 		setrlimit(RLIMIT_SIGPENDING, &limit);
@@ -118,7 +118,7 @@ static int claim_cgroup(struct jailer *jailer, struct err *err)
 	/* A private jailer shares standard error with its command, whose user does not care about an earlier jailer's
 	 * remains: debug level. */
 	if (result == 0 && jailer->identity.found_dead)
-		log_event(is_service(jailer) ? LOG_WARN : LOG_DEBUG, "cleared what a jailer left that was killed",
+		log_event(is_service(jailer) ? LOG_WARN : LOG_DEBUG, "removed the cgroups of a jailer that was killed",
 			  "cgroup", cgroup_kind(jailer->cgroup), NULL);
 	return result;
 }
@@ -170,7 +170,7 @@ static int enter_outer_namespaces(struct jailer *jailer, struct err *err)
 
 	if (unshare(OUTER_NAMESPACES) < 0)
 		return err_set(err, ERR_UNAVAILABLE,
-			       "this host does not let us make user namespaces (%s): see user.max_user_namespaces, "
+			       "this host does not allow user namespaces (%s): see user.max_user_namespaces, "
 			       "and AppArmor's kernel.apparmor_restrict_unprivileged_userns",
 			       strerror(errno));
 	result = idmap_maps(jailer->idmap, err);
@@ -310,8 +310,7 @@ int start_take(struct jailer *jailer, enum start_step step, struct err *err)
 	return steps[step].take(jailer, err);
 }
 
-/* First of all nobody new comes in: a client that is not served any more could keep a jail, for whose end we wait,
- * open. */
+/* First no new client comes in: a client that is not served any more could keep a jail open, for whose end we wait. */
 static void stop(struct jailer *jailer)
 {
 	if (!jailer->server.private) {

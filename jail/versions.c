@@ -37,7 +37,8 @@ static void take_version(struct runner *runner, char *text)
 	snprintf(runner->fingerprint, sizeof(runner->fingerprint), "%s", safe.data);
 	const char *number = safe.data + strcspn(safe.data, "0123456789"); /* "v22.1.0": 22 */
 	if (runner->version_least && (*number ? strtoll(number, NULL, 10) : -1) < runner->version_least) {
-		log_event(LOG_WARN, "runner too old", "runner", runner->name, "version", runner->fingerprint, NULL);
+		log_event(LOG_WARN, "a runner is too old", "runner", runner->name, "version", runner->fingerprint,
+			  NULL);
 		runner->interpreter = NULL;
 	}
 }
@@ -65,7 +66,7 @@ static void take_libraries(struct runner *runner, char *text)
 	runner->found_libraries = array;
 }
 
-/* The first line is its name, the rest the file. A wrong name is found when it is put into a jail, by who puts it. */
+/* The first line is its name, the rest the file. A wrong name is found by init, which puts the file into a jail. */
 static void take_cache(struct runner *runner, char *text, size_t length)
 {
 	char *end = memchr(text, '\n', length);
@@ -91,7 +92,7 @@ static int *source_of(struct runner *runner, size_t command)
 static void finish(struct versions *versions)
 {
 	if (versions->command == VERSIONS_VERSION) {
-		versions->told = versions->told || versions->runner->awaited;
+		versions->answered_run = versions->answered_run || versions->runner->awaited;
 		versions->runner->awaited = false;
 	}
 	fd_close(&versions->output);
@@ -120,10 +121,10 @@ static void on_done(void *arg, const struct jail_result *result)
 		*source = steal_fd(&versions->output);
 	} else if (result->verdict != JAIL_OK && versions->command >= VERSIONS_CACHE && result->verdict == JAIL_RE) {
 		/* the library is not installed */
-		log_event(LOG_DEBUG, "runner has nothing to cache", "runner", runner->name, NULL);
+		log_event(LOG_DEBUG, "the cache command of a runner failed", "runner", runner->name, NULL);
 	} else if (result->verdict != JAIL_OK) {
-		log_event(LOG_WARN, "runner does not tell its version", "runner", runner->name, "why", result->message,
-			  NULL);
+		log_event(LOG_WARN, "the version command of a runner failed", "runner", runner->name, "why",
+			  result->message, NULL);
 		if (result->verdict != JAIL_XX && versions->command == VERSIONS_VERSION)
 			snprintf(runner->fingerprint, sizeof(runner->fingerprint), "unknown");
 	} else if (lseek(versions->output, 0, SEEK_SET) == 0 &&
@@ -143,8 +144,8 @@ static void on_failed(void *arg, const struct err *why)
 {
 	struct versions *versions = arg;
 
-	log_event(LOG_WARN, "runner cannot be asked for its version", "runner", versions->runner->name, "why",
-		  why->text, NULL);
+	log_event(LOG_WARN, "there is no jail for the version command of a runner", "runner", versions->runner->name,
+		  "why", why->text, NULL);
 	answer(versions, NULL, why);
 	finish(versions);
 }
@@ -152,9 +153,9 @@ static void on_failed(void *arg, const struct err *why)
 static const struct bind_strings *command_of(const struct runner *runner, size_t command)
 {
 	const struct bind_strings *const commands[] = {
-		[VERSIONS_VERSION] = &runner->version,   [VERSIONS_LIBRARIES] = &runner->libraries,
-		[VERSIONS_CACHE] = &runner->cache,       [VERSIONS_DRIVER] = &runner->precompile,
-		[VERSIONS_SHOW] = &runner->precompile,   [VERSIONS_CALL] = &runner->precompile,
+		[VERSIONS_VERSION] = &runner->version, [VERSIONS_LIBRARIES] = &runner->libraries,
+		[VERSIONS_CACHE] = &runner->cache,     [VERSIONS_DRIVER] = &runner->precompile,
+		[VERSIONS_SHOW] = &runner->precompile, [VERSIONS_CALL] = &runner->precompile,
 	};
 
 	return commands[command];
@@ -169,15 +170,14 @@ static int begin(struct versions *versions, struct err *err)
 	asked.wall_us = MIN(asked.wall_us, versions->config->limits.wall_seconds_max * 1000000);
 	result = limits_resolve(&versions->config->limits, &asked, &limits, err);
 	if (result == 0)
-		result = cell_open(
-			versions->cells,
-			&(struct cell_request){.runner = versions->runner,
-					       .limits = &limits,
-					       .label = "versions",
-					       .extra = true,
-					       .callbacks = &callbacks,
-					       .arg = versions},
-			&versions->cell, err);
+		result = cell_open(versions->cells,
+				   &(struct cell_request){.runner = versions->runner,
+							  .limits = &limits,
+							  .label = "versions",
+							  .extra = true,
+							  .callbacks = &callbacks,
+							  .arg = versions},
+				   &versions->cell, err);
 	if (result < 0)
 		return result;
 	const int *source = source_of(versions->runner, versions->command);
@@ -193,7 +193,7 @@ static int begin(struct versions *versions, struct err *err)
 	return cell_queue_run(versions->cell, &program, err);
 }
 
-/* What is run next: a version that somebody waits for, else what comes next. */
+/* Chooses the next command: a version that a run waits for, else the next on the way. */
 static bool choose(struct versions *versions)
 {
 	struct runners *runners = versions->runners;
@@ -230,8 +230,8 @@ void versions_tick(struct versions *versions)
 	while (!versions->cell && choose(versions))
 		if (begin(versions, &err) < 0)
 			on_failed(versions, &err);
-	if (versions->told) {
-		versions->told = false;
+	if (versions->answered_run) {
+		versions->answered_run = false;
 		cells_advance(versions->cells);
 	}
 }

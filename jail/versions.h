@@ -30,11 +30,11 @@ struct versions {
 	} command;
 	int output; /* memfd, or -1 */
 	struct cell *cell;
-	/* NULL, or hears of each version command's end: its result, or (NULL) why no jail could be had */
+	/* NULL, or called at each version command's end: its result, or (NULL) why there was no jail for it */
 	void (*answered)(void *arg, const struct runner *runner, const struct jail_result *result,
 			 const struct err *why);
 	void *arg;
-	bool told; /* a version that runs wait for is there */
+	bool answered_run; /* a version that runs wait for is there */
 };
 
 void versions_init(struct versions *versions, struct cells *cells, struct runners *runners, const struct config *config,

@@ -1,13 +1,13 @@
 /*
  * identity.c - see identity.h. Runs before the jailer drops what it was started with.
  *
- * Claiming comes first, and decides by what the process is: root takes a slice of a range that nobody else uses; a user
- * with lines in /etc/subuid and /etc/subgid, and the two helpers that may write such maps, a slice of its range; any
- * other user has its own id only. The lock is what makes a slice one's own: it is held as long as the process lives, by
- * a descriptor that no child keeps, so a jailer that was killed frees its slice at once, and a jailer that finds the
- * lock free may clear what was left.
+ * Claiming comes first, and decides by what the process is: root takes a slice of a range that is otherwise unused; a
+ * user with lines in /etc/subuid and /etc/subgid, and the two helpers that may write such maps, a slice of its range;
+ * any other user has its own id only. The lock is what makes a slice one's own: it is held as long as the process
+ * lives, by a descriptor that no child keeps, so a jailer that was killed frees its slice at once, and a jailer that
+ * finds the lock free may clear what was left.
  *
- * The maps of the outer namespace can only be written from outside of it, by somebody with the privilege that the
+ * The maps of the outer namespace can only be written from outside of it, by a process with the privilege that the
  * jailer is about to give up: the id-map helper does it (idmap.c), with the function here.
  */
 #include "identity.h"

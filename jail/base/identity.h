@@ -29,7 +29,7 @@ enum identity_mode { IDENTITY_ROOT, IDENTITY_ROOTLESS, IDENTITY_SINGLE };
 struct identity {
 	enum identity_mode mode;
 	int instance;
-	bool found_dead; /* who had this instance before did not end in order */
+	bool found_dead; /* the jailer that had this instance before was killed */
 	int lock_fd;
 	int lock_dir;
 	uid_t started_uid; /* on the host */
@@ -46,8 +46,8 @@ const char *identity_mode_text(enum identity_mode mode);
 /* Decides the mode and takes the first free instance. The lock lasts as long as the process. */
 int identity_claim(const struct config *config, struct identity *ret, struct err *err);
 void identity_clear(struct identity *identity); /* an orderly end */
-/* Is the instance of that number held by nobody? If so, *ret_lock holds it until closed: what it left may be removed.
- */
+/* Does no process hold the instance of that number? Then *ret_lock holds it until it is closed: what the instance left
+ * may be removed. */
 bool identity_abandoned(const struct identity *identity, int instance, int *ret_lock);
 
 /* From the outside, by a process that is still what it was when the jailer started: writes the maps of `pid`'s new user

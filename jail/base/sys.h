@@ -7,7 +7,7 @@
 #include <sys/types.h>
 #include <unistd.h>
 
-/* Raw: the child goes on with a copy of the caller's memory; only for single-threaded programs. */
+/* Raw: the child continues with a copy of the caller's memory; only for single-threaded programs. */
 static inline pid_t sys_clone3(struct clone_args *args)
 {
 	return (pid_t)syscall(SYS_clone3, args, sizeof(*args));

@@ -16,7 +16,6 @@
 #include "jail/client/wire_fd.h"
 #include "lib/base/log.h"
 #include "lib/base/util.h"
-#include "verdict.h"
 
 #define SETUP_US 60000000 /* as much as a machine needs that has a hundred jails and other things to do */
 
@@ -82,7 +81,7 @@ static void handle_report(struct cell *cell, const struct init_report *report)
 		break;
 	case INIT_DENIED:
 		if (cell_has_run(cell))
-			verdict_denied(cell, (int)report->index);
+			cell_verdict_denied(cell, (int)report->index);
 		break;
 	case INIT_FAILED:
 		/* Setting up: init is about to end, and cell_run_lost will say it. */

@@ -32,8 +32,8 @@
 #define CELL_STEPS_MAX 256 /* queued steps of one jail */
 #define CELL_LABEL     73
 #define CELLS_PARKED   2     /* jails made ahead */
-#define CELLS_AWAIT_US 20000 /* none is made so long after a jail was opened that has no program yet */
-#define CELLS_FIRST_US 100000 /* nor by a private jailer so long after its start, while no jail was opened */
+#define CELLS_AWAIT_US 20000  /* after a jail was opened none is made ahead for so long, until its program came */
+#define CELLS_FIRST_US 100000 /* nor by a private jailer for so long after its start, until a jail was opened */
 
 struct cell;
 
@@ -52,9 +52,9 @@ struct cells {
 	size_t command_line_size;
 	struct cell *first;  /* all of them, the dying too */
 	size_t count;        /* neither dying nor made ahead */
-	bool parking_failed; /* making jails ahead did not work: not tried again until one was opened */
-	bool opened;         /* a jail was: by its filters we know which ones jails need that are made ahead */
-	int64_t first_us;    /* until when the first one is awaited */
+	bool parking_failed; /* making jails ahead failed: not tried again until a jail was opened */
+	bool opened;         /* a jail was opened: its filters are those that jails made ahead need */
+	int64_t first_us;    /* until when the first jail is awaited */
 	int64_t cores;       /* when the jailer started: asked for each run, it is all of /proc/stat */
 	bool *slots;         /* ids in use */
 	size_t n_slots;
@@ -91,15 +91,15 @@ void cells_clear(struct cells *cells); /* kills and waits */
 /* The next moment at which cells_tick has something to do. */
 int64_t cells_deadline(const struct cells *cells);
 void cells_tick(struct cells *cells);
-/* Unless it is made already. It costs some 4 ms: a service does it for all families at start, a private jailer for the
- * one that it is there for, and for the others in idle moments. */
+/* Makes the filter of a family unless it is there. It costs some 4 ms: a service makes all of them at start, a private
+ * jailer the one that its first jail needs, and the others in idle moments. */
 int cells_make_filter(struct cells *cells, enum seccomp_family family, struct err *err);
-/* For idle moments: makes one jail ahead, or first a filter that its programs may need: any, while none was opened. */
+/* For idle moments: makes one jail ahead, or first a filter that its programs may need (any, until one was opened). */
 void cells_prepare(struct cells *cells);
-void cells_advance(struct cells *cells);        /* what the runs of some waited for is there */
+void cells_advance(struct cells *cells);        /* after something came that runs wait for */
 bool cells_prepared(const struct cells *cells); /* enough are there */
-/* Until when it is no idle moment: somebody has opened a jail and is about to send its program, which must not wait for
- * a clone; or has started a private jailer and is about to open one. */
+/* Until when the jailer must not begin idle work: a client has opened a jail and is about to send its program, which
+ * must not wait for a clone; or it has started a private jailer and is about to open a jail. */
 int64_t cells_awaited(const struct cells *cells);
 void cells_census(const struct cells *cells, struct jail_census *ret);
 void cells_reap(struct cells *cells); /* frees what is destroyed and dead; only between events */

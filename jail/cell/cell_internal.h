@@ -1,4 +1,4 @@
-/* cell_internal.h - a jail's states, and what cell*.c (a jail, its queue, its runs) and verdict.c share. */
+/* cell_internal.h - a jail's states, and what cell*.c (a jail, its queue, its runs) share. */
 #pragma once
 
 #include "cell.h"
@@ -6,11 +6,11 @@
 /* All that can happen to a jail: its state, an event, its next state. What is not here does not happen; cell_happened()
  * is the only function that changes the state.
  *
- * PARKED: made ahead, or about to be opened: belongs to nobody. BUILDING: init sets itself up; orders may already wait
- * in its socket, so that a run can begin now. RUNNING: a phase of a run. FREEZING, FAILED, DECIDED: still the run, in a
- * live jail: its phase has ended and the rest of the jail is being frozen; it could not go on, which is reported when
- * the jail is dead; its result is known, the same. DEAD: init has ended; /data is still there. DYING: destroyed by its
- * owner, waits for init's end. */
+ * PARKED: made ahead, or about to be opened: has no owner. BUILDING: init sets itself up; orders may already wait in
+ * its socket, so that a run can begin now. RUNNING: a phase of a run. FREEZING, FAILED, DECIDED: still the run, in a
+ * live jail. FREEZING: its phase has ended and the rest of the jail is being frozen. FAILED: it cannot continue, which
+ * is reported when the jail is dead. DECIDED: its result is known, and reported when the jail is dead. DEAD: init has
+ * ended; /data is still there. DYING: destroyed by its owner, waits for init's end. */
 #define CELL_TRANSITIONS(ROW)                                                                                          \
 	ROW(PARKED, SET_UP, PARKED)                                                                                    \
 	ROW(PARKED, OPENED, BUILDING) /* SET_UP follows where init has reported already */                             \
@@ -69,7 +69,7 @@ enum cell_event {
 	CELL_OPENED,  /* the jail has an owner */
 	CELL_RUN,     /* a phase of a run begins */
 	CELL_FREEZE,  /* live: the phase has ended, what is left is to be frozen */
-	CELL_FAIL,    /* live: the run cannot go on, the jail was killed */
+	CELL_FAIL,    /* live: the run cannot continue, the jail was killed */
 	CELL_DECIDE,  /* live: the result is known, the jail was killed */
 	CELL_DELIVER, /* the owner gets the result */
 	CELL_COLLECT,
@@ -124,7 +124,7 @@ struct cell_run {
 	int64_t wall_limit_us, cpu_limit_us;
 	int64_t started_us, wall_deadline_us, cpu_check_us;
 	int64_t waits_since_us, waited_us; /* since 0: it does not wait; neither counts as wall time */
-	int64_t told_us, told_bytes;       /* last output event */
+	int64_t reported_us, reported_bytes; /* last output event */
 	struct jail_result result;
 };
 
@@ -181,6 +181,15 @@ void cell_fail(struct cell *cell, const struct err *why); /* calls the owner, fo
 int cell_order(struct cell *cell, const struct init_order *order, const char *tail, size_t tail_length, const int *fds,
 	       size_t n_fds);
 void cell_step_free(struct cell_step *step);
+
+/* cell_verdict.c: how a run ended, as a verdict and one sentence in its result. */
+/* `status` NULL: init is dead, so the program's status is unknown. Counters and kills are in the result already. */
+void cell_verdict_decide(struct jail_result *result, const struct cell *cell, enum cell_stop stop, const int *status);
+/* A refused system call, into the result of the run that is under way. */
+void cell_verdict_denied(struct cell *cell, int number);
+void cell_verdict_mention(struct jail_result *result); /* adds the refused system calls to the sentence */
+/* The verdict XX: the sandbox failed at this step, with this errno. */
+void cell_verdict_sandbox(struct jail_result *result, const char *step, int error);
 
 /* cell_live.c */
 int cell_live_open(struct cell *cell, struct err *err);

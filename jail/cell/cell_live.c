@@ -2,13 +2,13 @@
  * cell_live.c - a jail that stays between runs: frozen whenever no run is under way. See cell.h, and cgroup_freezer.c
  * for how.
  *
- * A phase of a run (compile, run) begins with thawing and ends with freezing; only when the kernel says that everything
- * stands still is the output drained, the account made, the files looked at, and the result reported. Two pipes last as
- * long as the jail: they are the interpreter's, and those of whatever runs left behind. What such processes write while
- * a later run is under way is in that run's output; while nothing runs nobody writes.
+ * A phase of a run (compile, run) begins with thawing and ends with freezing. Only when the kernel says that everything
+ * is frozen, the output is drained, the account made, the files looked at, and the result reported. Two pipes last as
+ * long as the jail: they are the interpreter's, and those of processes that earlier runs left. What such processes
+ * write while a later run is under way is in that run's output; while nothing runs, no process writes.
  *
- * What ends the jail: a limit, a cancelled run, the driver's end, and a freeze that does not happen. It is killed then,
- * and the result told when it is dead (`ended`). Its files can still be collected.
+ * These end the jail: a limit, a cancelled run, the driver's end, and a freeze that does not happen. The jail is killed
+ * then, and the result reported when it is dead (`ended`). Its files can still be collected.
  *
  * A run begins one tick of the kernel's coarse clock after the freeze: so a file that is written again has another
  * change time, and what changed can be seen (data.c).

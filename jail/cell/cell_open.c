@@ -1,8 +1,8 @@
 /*
  * cell_open.c - a new jail: slot, group, file systems, clone. See cell.h.
  *
- * Opening clones init and goes on at once: the maps are written and the group attached while init waits, then it sets
- * itself up while the jailer already puts its first orders into the socket. Nobody waits for a round trip that is not
+ * Opening clones init and returns at once: the maps are written and the group attached while init waits, then it sets
+ * itself up while the jailer already puts its first orders into the socket. No round trip is waited for that is not
  * needed.
  *
  * A few jails are made ahead, set up as far as they can be without knowing the program, and given to the next that
@@ -44,17 +44,6 @@ void cells_init(struct cells *cells, int loop, const struct config *config, cons
 	cells->slots = xcalloc(cells->n_slots, sizeof(*cells->slots));
 }
 
-static int take_slot(struct cells *cells, size_t *ret, struct err *err)
-{
-	for (size_t i = 0; i < cells->n_slots; i++)
-		if (!cells->slots[i]) {
-			cells->slots[i] = true;
-			*ret = i;
-			return 0;
-		}
-	return err_set(err, ERR_BUSY, "all jails are in use or being taken down: try again later");
-}
-
 /* Outer id of a slot: its own where there is a range. */
 static uid_t slot_id(const struct cell *cell)
 {
@@ -87,7 +76,7 @@ static int cannot_clone(struct err *err)
 	return err_errno(err, "making the jail's namespaces");
 }
 
-/* The relay died. The program was promised a network: it does not go on without. */
+/* The relay died. The program was promised a network: the run ends. */
 static void network_lost(void *arg)
 {
 	struct cell *cell = arg;
@@ -105,7 +94,7 @@ static int attach_network(struct cell *cell, const struct bind_strings *hosts, s
 	return result;
 }
 
-/* An init whose end nobody would hear of. It has done nothing yet, so it ends at once. */
+/* Kills an init whose end would not be noticed. It has done nothing yet, so it ends at once. */
 static void bury(struct cell *cell)
 {
 	pidfd_send_signal(cell->pidfd_fd, SIGKILL, NULL, 0);
@@ -200,10 +189,12 @@ static int build(struct cells *cells, const struct jail_limits *limits, const st
 {
 	unsigned families = 0;
 	size_t slot = 0;
-	int result = take_slot(cells, &slot, err);
 
-	if (result < 0)
-		return result;
+	while (slot < cells->n_slots && cells->slots[slot])
+		slot++;
+	if (slot == cells->n_slots)
+		return err_set(err, ERR_BUSY, "all jails are in use or being taken down: try again later");
+	cells->slots[slot] = true;
 	/* Its init has copies of the filters that are there now. */
 	for (size_t i = 0; i < SECCOMP_FAMILIES; i++)
 		families |= cells->filters[i].program.filter ? 1U << i : 0;
@@ -229,7 +220,7 @@ static int build(struct cells *cells, const struct jail_limits *limits, const st
 	};
 	cell->last = &cell->first;
 	cells->first = cell;
-	result = cgroup_take(cells->cgroup, &cell->group, err);
+	int result = cgroup_take(cells->cgroup, &cell->group, err);
 	if (result == 0 && cell_run_limit_group(cell, PHASE_RUN))
 		result = err_errno(err, "limiting the jail");
 	if (result == 0)

@@ -13,7 +13,6 @@
 #include "cell_internal.h"
 #include "lib/base/secret.h"
 #include "lib/base/util.h"
-#include "verdict.h"
 
 void cell_forget_trees(struct cell *cell)
 {
@@ -41,7 +40,7 @@ static bool advance_fill(struct cell *cell)
 	if (cell->state == CELL_DEAD) {
 		struct err why = ERR_INIT;
 
-		/* Where a run follows, it reports this; else nothing would. */
+		/* A run that follows reports this; without one the owner is called here. */
 		if (step->next) {
 			pop(cell);
 			cell_step_free(step);
@@ -86,8 +85,8 @@ static void refuse_run(struct cell *cell, struct cell_step *step)
 	if (step->cancelled)
 		snprintf(result.message, sizeof(result.message), "The run was cancelled before it began.");
 	else
-		verdict_sandbox(&result, cell->broken.step[0] ? cell->broken.step : "the jail has ended",
-				cell->broken.error);
+		cell_verdict_sandbox(&result, cell->broken.step[0] ? cell->broken.step : "the jail has ended",
+				     cell->broken.error);
 	cell_step_free(step);
 	if (ended)
 		cell_kill(cell);
@@ -142,7 +141,7 @@ static bool advance_run(struct cell *cell)
 	if (!cell->runner->interpreter) {
 		struct err why = ERR_INIT;
 
-		/* It told its version since the jail was opened. */
+		/* Its version became known after the jail was opened. */
 		err_set(&why, ERR_UNAVAILABLE, "%s is too old on this server (%s): %s", cell->runner->name,
 			cell->runner->fingerprint, cell->runner->install);
 		cell_fail(cell, &why);
@@ -178,7 +177,7 @@ static bool advance_collect(struct cell *cell)
 	cell_happened(cell, CELL_COLLECT);
 	if (cell->callbacks.collect)
 		cell->callbacks.collect(cell->arg, cell->changes, count);
-	return false; /* goes on with cell_collected */
+	return false; /* cell_collected continues */
 }
 
 void cell_advance(struct cell *cell)

@@ -22,7 +22,6 @@
 #include "lib/base/util.h"
 #include "shim.h"
 #include "silent.h"
-#include "verdict.h"
 
 static void pipe_ready(struct cell *cell, int stream)
 {
@@ -286,8 +285,8 @@ static void deliver(struct cell *cell)
 	result.stdout_truncated = run->output.truncated[0];
 	result.stderr_truncated = run->output.truncated[1];
 	if (run->output.error && result.verdict != JAIL_XX)
-		verdict_sandbox(&result, "write the output", run->output.error);
-	verdict_mention(&result);
+		cell_verdict_sandbox(&result, "write the output", run->output.error);
+	cell_verdict_mention(&result);
 	output_clear(&run->output);
 	bool bare = run->step->bare;
 	cell_step_free(steal(&run->step));
@@ -321,7 +320,7 @@ void cell_run_settled(struct cell *cell, const struct init_report *report)
 
 	close_pipes(cell);
 	account(cell, report);
-	verdict_decide(&run->result, cell, run->stop, report ? &report->status : NULL);
+	cell_verdict_decide(&run->result, cell, run->stop, report ? &report->status : NULL);
 	if (run->phase == PHASE_COMPILE) {
 		run->result.compiled = true;
 		if (run->result.verdict == JAIL_OK) {
@@ -385,6 +384,6 @@ void cell_run_failed(struct cell *cell, const char *step, int error)
 	close_pipes(cell);
 	if (run->phase == PHASE_COMPILE)
 		show_compile_output(cell);
-	verdict_sandbox(&run->result, step, error);
+	cell_verdict_sandbox(&run->result, step, error);
 	deliver(cell);
 }

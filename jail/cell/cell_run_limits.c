@@ -117,8 +117,8 @@ int64_t cell_run_deadline(const struct cell *cell)
 
 	if (!cell_has_run(cell))
 		return INT64_MAX;
-	if (cell->callbacks.output && bytes_now(cell) != run->told_bytes)
-		next = MIN(next, run->told_us + OUTPUT_EVENT_US);
+	if (cell->callbacks.output && bytes_now(cell) != run->reported_bytes)
+		next = MIN(next, run->reported_us + OUTPUT_EVENT_US);
 	return next;
 }
 
@@ -126,9 +126,10 @@ void cell_run_tick(struct cell *cell, int64_t now_us)
 {
 	struct cell_run *run = &cell->run;
 
-	if (cell->callbacks.output && bytes_now(cell) != run->told_bytes && now_us >= run->told_us + OUTPUT_EVENT_US) {
-		run->told_us = now_us;
-		run->told_bytes = bytes_now(cell);
+	if (cell->callbacks.output && bytes_now(cell) != run->reported_bytes &&
+	    now_us >= run->reported_us + OUTPUT_EVENT_US) {
+		run->reported_us = now_us;
+		run->reported_bytes = bytes_now(cell);
 		cell->callbacks.output(cell->arg, run->output.written[0], run->output.written[1]);
 	}
 	if (now_us >= run->wall_deadline_us) {

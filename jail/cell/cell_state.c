@@ -31,7 +31,8 @@ void cell_happened(struct cell *cell, enum cell_event event)
 		return;
 	}
 	auto_free char *what = xasprintf("event %d in state %d", event, cell->state);
-	log_event(LOG_ERROR, "a jail is ended: its states are confused", "jail", cell->label, "what", what, NULL);
+	log_event(LOG_ERROR, "a jail is ended: its state does not allow this event", "jail", cell->label, "what", what,
+		  NULL);
 	cell_kill(cell);
 }
 

@@ -15,7 +15,6 @@
 #include "jail/client/jail.h"
 #include "lib/base/err.h"
 
-
 struct data_size {
 	int64_t bytes, inodes;
 };
@@ -24,7 +23,7 @@ struct data_size {
 int data_make(const struct data_size *size, uid_t owner, int *ret_mount, int *ret_root, struct err *err);
 /* Other limits for one that is not used yet; -1 and errno. */
 int data_resize(int root, const struct data_size *size);
-/* From now on nothing in it can be changed, by nobody. */
+/* From now on nothing in it can be changed, by any process. */
 int data_make_read_only(int root);
 int data_make_writable(int root); /* again */
 
@@ -35,7 +34,7 @@ struct data_entry {
 	uint32_t mode;      /* type and permissions */
 	const char *unkept; /* why it cannot be kept, or NULL */
 };
-struct data_tree { /* all that is no directory, in the order of the names */
+struct data_tree { /* everything except directories, in the order of the names */
 	struct data_entry *entries;
 	size_t count;
 };

@@ -67,7 +67,7 @@ static const struct bind table[] = {
 	{0},
 };
 
-/* An operator's language that nobody has looked at gets no more than all of them need. */
+/* A language that an operator added gets no more system calls than all languages need. */
 static int check_families(struct runner *runner, struct err *err)
 {
 	if (runner->seccomp_compile && !runner->compile.count)
@@ -223,7 +223,7 @@ static int load_texts(int directory, struct runner *runner, struct err *err)
 	if ((runner->show_run.count > 0) != (runner->show != NULL))
 		return err_member(err, "show", "goes with \"show_run\": both or none");
 	if (runner->tail && !runner->show)
-		return err_member(err, "tail", "goes with \"show\", which shows what it cannot");
+		return err_member(err, "tail", "goes with \"show\", which shows the other values");
 	if ((runner->driver || runner->show) && runner->compile.count > 0)
 		return err_member(err, runner->driver ? "live" : "show_run", "does not go with a compile step");
 	for (size_t i = 0; result == 0 && i < ARRAY_SIZE(texts); i++)

@@ -10,15 +10,14 @@
  *       "compile": ["{interpreter}", …], "run": ["/code/main"],
  *       "tools_run": ["{interpreter}", …],             instead of "run" for a program that calls tools (jail_program)
  *       "call": "call.py",                             put into such a program's jail as /code/.call
- *       "live": ["{interpreter}", "/code/.live"],      keeps the interpreter's state over the runs of a live jail:
- *                                                      starts the driver,
+ *       "live": ["{interpreter}", "/code/.live"],      starts the driver, which keeps the interpreter's state over the
+ *                                                      runs of a live jail
  *       "driver": "live.py",                           put into the jail as /code/.live (see init_live.c)
- *       "show_run": ["{interpreter}", "/code/.show", …], instead of "run" for a program whose last value is shown:
- *                                                      starts it by
- *       "show": "show.py",                             put into the jail as /code/.show, next to the
- *                                                      driver, if there is one (it shows values in live jails)
- *       "tail": "tail.cjs",                            instead of "show_run", "run" with this
- *                                                      behind the program's last expression, where that can be (last.h)
+ *       "show_run": ["{interpreter}", "/code/.show", …], instead of "run" for a program whose last value is shown
+ *       "show": "show.py",                             put into the jail as /code/.show, next to the driver, if there
+ *                                                      is one (it shows values in live jails)
+ *       "tail": "tail.cjs",                            instead of "show_run", "run" with this behind the program's last
+ *                                                      expression, where that can be (last.h)
  *       "precompile": ["{interpreter}", …],            turns the driver and these files (standard input) into what is
  *                                                      put in their places (standard output); where it fails they stay
  *       "helper": "java.sh",                           put into the jail as /code/.helper, which commands may name
@@ -29,22 +28,22 @@
  *       "version": ["{interpreter}", "--version"],     the first line that it prints is the fingerprint
  *       "libraries": ["{interpreter}", …],             prints lines "name version"
  *       "libraries_are": ["/usr/lib/…/numpy-*"],        patterns of files that say by name or contents which libraries
- *                                                      there are: they stand for versions that nobody asked for
+ *                                                      there are: they stand for versions that are not known
  *       "cache": ["{interpreter}", …],                 prints the name of a file below /tmp, then the file: put there
  *                                                      before each run
  *       "seccomp": "native",                           the family of system calls for its programs (seccomp.h); absent:
  *                                                      "base"
  *       "seccomp_compile": "base",                     and for its compile step; absent: "compiler"
- *       "quiet": ["keyctl"],                           refused system calls that are not worth a word in the result
+ *       "quiet": ["keyctl"],                           refused system calls that the result does not mention
  *       "env": ["LANG=C.UTF-8"], "install": "apt-get install gcc",
  *       "internal": true,                              not offered to clients: a step that `sallyport grade` uses
  *       "reserves_mb": 256,                            that the interpreter reserves without using: added to the
  *                                                      memory where limits are weaker and count it (RLIMIT_DATA)
  *       "service": true,                               for programs that last (jail_spec.service)
  *       "rootfs": "/srv/debian-13",                    the system that its programs see, instead of the host's
- *       "binds": ["/opt/julia"] }                      or directories of the host that they see besides it, read-only
+ *       "binds": ["/opt/julia"] }                      or directories of the host that they also see, read-only
  *
- * In "run", "compile" and "env", {memory_mb} is the run's limit of memory in MiB, for interpreters that must be told.
+ * In "run", "compile" and "env", {memory_mb} is the run's limit of memory in MiB, for interpreters that must know it.
  *
  * Paths are those inside a jail, but for rootfs and binds (rootfs.h says which are refused); what begins with
  * ROOT_MOUNT_MODULES is looked up in the modules directory, where there is no rootfs. Versions are found by running the
@@ -75,7 +74,7 @@ struct runner {
 		libraries, cache, precompile, env, quiet, binds, silent_calls, silent_blocks, silent_imports,
 		silent_ends, libraries_are;
 	bool service;          /* for programs that last (jail_spec.service); its jails see upstream.binds, too */
-	bool internal;         /* not a language to write in: for parts of Sallyport that name it (a compiler alone) */
+	bool internal;         /* not offered as a language: for parts of Sallyport that name it (a compiler alone) */
 	int64_t reserves_mb;   /* that its interpreter reserves and does not use: weaker limits count that, too */
 	int64_t version_least; /* first number in the fingerprint must be this or more */
 

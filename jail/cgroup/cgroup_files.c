@@ -3,8 +3,8 @@
  * are mounted, claiming the directory of an instance. See cgroup_internal.h.
  *
  * The directory of an instance is locked as long as its jailer lives. A jailer may have its other locks (identity.c) in
- * a folder that we do not see, as in a container that has the host's cgroups: its groups are left alone, and who wants
- * the same instance is refused.
+ * a folder that we do not see, as in a container that has the host's cgroups: its groups are left alone, and a jailer
+ * that wants the same instance is refused.
  */
 #include <dirent.h>
 #include <errno.h>

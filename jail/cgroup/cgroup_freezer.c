@@ -2,7 +2,7 @@
  * cgroup_freezer.c - freezing what a live jail has running, between its runs. See cgroup.h.
  *
  * It is always the freezer of a v2 hierarchy. That of v1 was rejected: what it has frozen cannot be killed before it is
- * thawed, so the processes of a jailer that was killed itself would stay for ever, frozen, with nobody left to thaw
+ * thawed, so the processes of a jailer that was killed itself would stay frozen for ever, as nothing would thaw
  * them. v2 kills what is frozen. Its freezer belongs to no controller, so it is there also where all controllers are in
  * v1 hierarchies, as long as the v2 one is mounted next to them (systemd's "hybrid" layout):
  *
@@ -29,7 +29,7 @@
 #include "cgroup_internal.h"
 #include "lib/base/util.h"
 
-/* Below our own cgroup, also as root: who started us (systemd) may rely on finding us there. */
+/* Below our own cgroup, also as root: what started us (systemd) may rely on finding us there. */
 static int claim(struct cgroup *cgroup, const struct config *config, const struct identity *identity, struct err *err)
 {
 	char mount[512], own[512];

@@ -2,19 +2,19 @@
  * cgroup_v2.c - the unified hierarchy. See cgroup_internal.h.
  *
  * Two rules of v2 shape this file. A cgroup with processes of its own cannot have children with controllers (the root
- * is exempt), and who moves a process needs write access to the common ancestor of both places. So the instance's
- * directory gets a child "jailer", into which the jailer moves itself before it drops its privileges; groups are its
- * brothers. (It cannot leave that child, so an instance that ended leaves two empty directories, which systemd or the
- * next start removes.)
+ * is exempt), and a process that moves another needs write access to the common ancestor of both places. So the
+ * instance's directory gets a child "jailer", into which the jailer moves itself before it drops its privileges; groups
+ * are its brothers. (It cannot leave that child, so an instance that ended leaves two empty directories, which systemd
+ * or the next start removes.)
  *
  * The place, above the instances, is the first of these that will do:
- *   1. the cgroup that the jailer was started in, if nobody else is in there: a unit of its own, systemd's Delegate=yes
- *   2. as a user: what that one is in, if it was given to the user: then it holds cgroups, not processes (a login
- * session)
- *   3. as a user: the cgroup that it was started in, if it was given to the user: who else is in there moves to a leaf
- * (a scope with Delegate=yes, in which a shell starts us); next time, that leaf makes it case 2
- *   4. as root: the top of what is mounted; in a container that is the container's own cgroup, and who is in there
- * moves to a leaf
+ *   1. the cgroup that the jailer was started in, if no other process is in it: a unit of its own, Delegate=yes
+ *   2. as a user: the parent of that cgroup, if it was delegated to the user: then it holds cgroups, not processes (a
+ *      login session)
+ *   3. as a user: the cgroup that the jailer was started in, if it was delegated to the user: other processes in it
+ *      move to a leaf (a scope with Delegate=yes, in which a shell starts us); next time, that leaf makes it case 2
+ *   4. as root: the top of what is mounted; in a container that is the container's own cgroup, and processes in it move
+ *      to a leaf
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -55,7 +55,7 @@ static void event_done(struct jail *jail, const struct wire_event *event)
 	jail_result_clear(&result);
 }
 
-/* Descriptors stand in the message in the order of the files that carry one. */
+/* Descriptors are in the message in the order of the files that carry one. */
 static void event_files(struct jail_client *client, int64_t number, const struct wire_event *event,
 			struct wire_message *message)
 {

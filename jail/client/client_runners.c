@@ -75,7 +75,7 @@ struct json_object *jail_runners_offered(struct json_object *runners)
 	return runners;
 }
 
-/* A private jailer asked no runner for its version: what stands for it is cheap to see. */
+/* A private jailer asked no runner for its version: what changes with the version is cheap to find. */
 static void add_stand_in(struct json_object *runner, struct buf *ret)
 {
 	struct json_object *libraries = json_get(runner, "libraries_are", json_type_array);

@@ -12,7 +12,7 @@ struct json_object *jail_runner_for_file(struct json_object *runners, const char
 /* The list without its internal runners, which are not offered as languages; takes the list over. */
 struct json_object *jail_runners_offered(struct json_object *runners);
 /* What results that are kept depend on, as text: the list, and, where a private jailer asked no runner for its version,
- * what stands for it: size and time of the interpreter, and the files that say which libraries there are. */
+ * what changes with the version: size and time of the interpreter, and the files that say which libraries there are. */
 void jail_runners_versions(struct json_object *runners, struct buf *ret);
 /* The same of one runner of the list. */
 void jail_runner_version(struct json_object *runner, struct buf *ret);

@@ -4,7 +4,7 @@
  * A jailer (program sallyport-jailer) is a service behind a SOCK_SEQPACKET unix socket, or a private child over a
  * socketpair. A client holds one connection and any number of jails on it. The protocol's verbs are open, fill, run,
  * collect, close; each function below queues one message and returns at once, so that an ordinary call sends all five
- * without waiting (the jailer works them off in order) and hears back through callbacks from jail_client_dispatch. A
+ * without waiting (the jailer works them off in order) and is answered by callbacks from jail_client_dispatch. A
  * jail whose step failed answers every later step with the same failure: callers look at one place only.
  *
  *     jail_open(client, &spec, &events, arg, &jail, err)
@@ -57,8 +57,8 @@ struct jail_spec {
 	 * read before the next run. Where state is kept, standard input is a file, no pipe. Switches are those of
 	 * processes that ended. Refused where the host cannot freeze (ERR_UNAVAILABLE; info: "live"). */
 	bool live;
-	bool fingerprint; /* the result shall say the version: the first run waits where nobody asked for it yet
-			     (private jailers do not) */
+	bool fingerprint; /* the result shall have the version: the first run waits for it where the jailer does not
+			     know it yet (private jailers do not) */
 };
 
 /* A file to put below /data. The descriptor stays the caller's (it is duplicated); it is read from offset 0 with pread,
@@ -72,7 +72,7 @@ struct jail_file {
 /* Where jail_fill_code puts files, and the socket of a program with tools. */
 #define JAIL_CODE   "/code"
 #define JAIL_SOCKET JAIL_CODE "/.mcp"
-/* Where the program mcp is, which speaks to that socket: in every jail, and on nobody's PATH unless `env` says so. */
+/* Where the program mcp is, which speaks to that socket: in every jail, and on PATH only where `env` adds it. */
 #define JAIL_PROGRAMS "/var/bin"
 /* Below /data: what pip and npm install there in programs with network. */
 #define JAIL_PACKAGES        ".packages"
@@ -102,7 +102,7 @@ struct jail_program {
 	/* Show the value of a last expression and open figures, where the runner can; not for programs with tools. */
 	bool display;
 	bool read_only; /* nothing of /data may be changed, made or removed; not in a live sandbox */
-	/* Deterministic: the clock of the day begins then, and goes on by what the program waits for; random bytes are
+	/* Deterministic: the clock of the day begins then, and advances by what the program waits for; random bytes are
 	 * a fixed sequence, addresses and the hash seed are fixed, there is one processor, directories are read in the
 	 * order of their names, the time zone is UTC. For programs that use the host's libc dynamically
 	 * (jail/guest/shim); of others, for addresses and processors. 0: not. Of a live sandbox's runs all or
@@ -198,9 +198,9 @@ struct jail_census {
 	int64_t count[JAIL_STATES];
 };
 
-/* Asks for a sign of life, unless one is awaited already; does not block, dispatch takes it. */
+/* Asks for a sign of life, unless one is awaited already; does not block, dispatch takes the answer. */
 int jail_client_ping(struct jail_client *client, struct err *err);
-/* Since when (clock_monotonic_us) it is awaited; 0: none is. */
+/* Since when (clock_monotonic_us) a sign of life is awaited; 0: none is. */
 int64_t jail_client_pinged_us(const struct jail_client *client);
 /* What the last sign of life said; zeros before it. */
 const struct jail_census *jail_client_census(const struct jail_client *client);
@@ -208,18 +208,18 @@ const struct jail_census *jail_client_census(const struct jail_client *client);
 void jail_client_kill(struct jail_client *client);
 
 /* From now on the programs of its jails use only what other work leaves of the processors, where there is a cgroup: for
- * batch work. Their wall clock goes on while they wait. */
+ * batch work. Their wall clock runs while they wait. */
 void jail_client_background(struct jail_client *client);
 int jail_open(struct jail_client *client, const struct jail_spec *spec, const struct jail_events *events, void *arg,
 	      struct jail **ret, struct err *err);
 int jail_fill(struct jail *jail, const struct jail_file *files, size_t count, struct err *err);
-/* The same, below JAIL_CODE: what belongs to the program but is no file of /data, and is never collected. */
+/* The same, below JAIL_CODE: files that belong to the program, are not in /data and are never collected. */
 int jail_fill_code(struct jail *jail, const struct jail_file *files, size_t count, struct err *err);
 int jail_remove(struct jail *jail, const struct jail_file *files, size_t count,
-		struct err *err); /* by name; missing ones are fine */
+		struct err *err); /* by name; files that do not exist are fine */
 int jail_run(struct jail *jail, const struct jail_program *program, struct err *err);
-/* The program waits for something that its caller does for it, or goes on: meanwhile its wall clock stands still.
- * `credit_us`: so long it waited before. Harmless where no run is under way; CPU time is not touched. */
+/* The program waits for something that its caller does for it (its wall clock stops meanwhile), or runs again.
+ * `credit_us`: for so long it waited before. Harmless where no run is under way; CPU time is not touched. */
 void jail_wait(struct jail *jail, bool waits, int64_t credit_us);
 /* Ends the run that is under way: verdict CX. Harmless where none is. */
 void jail_cancel(struct jail *jail);

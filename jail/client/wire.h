@@ -2,7 +2,7 @@
  * wire.h - the jailer's protocol: one SOCK_SEQPACKET packet is one message, in both directions.
  *
  * A message is a strict JSON object (version 1, unknown members are errors), then a NUL, then a tail of NUL-terminated
- * strings: names of files, arguments, environment. They are bytes and need not be UTF-8, so they stand outside the
+ * strings: names of files, arguments, environment. They are bytes and need not be UTF-8, so they are outside of the
  * JSON; the object says how many there are. Descriptors travel next to it by SCM_RIGHTS in the order that the object
  * implies. All of it is at most JAIL_WIRE_MAX.
  *
@@ -21,8 +21,8 @@
  *     {"v":1,"event":"files","jail":N,"files":[{"kind",…}]}           a name a file      one a created or changed file
  *     {"v":1,"event":"collected","jail":N}
  *     {"v":1,"event":"failed","jail":N,"code":…,"text":…}             the jail is over
- *     {"v":1,"event":"document"}                                      -                  a memfd: the answer to info
- *     and runners
+ *     {"v":1,"event":"document"}                                      -                  a memfd: the answer to info,
+ *                                                                                        runners
  *     {"v":1,"event":"error","code":…,"text":…}                       the connection is over
  *
  * `jail` is a number that the client chose. The same code reads and writes on both sides; a hostile peer gets an error,
@@ -41,11 +41,9 @@
 
 #define WIRE_VERSION   1
 #define WIRE_FDS_MAX   (JAIL_BATCH_FILES + 4)
-#define WIRE_NAMES_MAX                                                                                                 \
-	(40 * 1024) /* bytes of strings in one fill or files message: a sender begins a new one beyond it */
+#define WIRE_NAMES_MAX (40 * 1024) /* bytes of strings in one fill or files message; a sender begins another message */
 
-/* One message that was received. Descriptors still in `fds` (>= 0) are closed by _clear; who takes one sets it to -1.
- */
+/* One message that was received. Descriptors still in `fds` (>= 0) are closed by _clear; wire_take_fd sets -1. */
 struct wire_message {
 	char *bytes;
 	struct json_object *head;

@@ -117,7 +117,7 @@ static void fill(const struct received_order *order)
 	report(&answer);
 }
 
-/* Programs can do without, so whatever goes wrong is no failure; what is there already is somebody's. */
+/* Programs can do without a cache, so failures are ignored; a file of that name that is there already is kept. */
 static void put_cache(const struct received_order *order)
 {
 	auto_close int root = open("/tmp", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -129,7 +129,7 @@ static void put_cache(const struct received_order *order)
 }
 
 /* The listener goes to init by way of the socket. Where there is a listener above us already (EBUSY: the jailer itself
- * runs in somebody's sandbox), the calls that would be reported say ENOSYS. */
+ * runs in a sandbox), the calls that would be reported say ENOSYS. */
 static int load_filter(const struct seccomp_filter *filter, int to_init)
 {
 	const unsigned flag = SECCOMP_FILTER_FLAG_NEW_LISTENER;

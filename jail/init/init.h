@@ -51,9 +51,9 @@ struct init_setup {
 };
 
 enum init_verb { INIT_GO = 1, INIT_FILL, INIT_REMOVE, INIT_CACHE, INIT_RUN };
-/* Of a program: one byte, not none. Where the kernel's core_pattern is a program (apport, systemd-coredump), it is
- * started as the host's root for every crash whatever the limit, but for exactly this one (core(5), do_coredump of the
- * kernel); no core file fits it. */
+/* Core files of a program: one byte, not none. Where the kernel's core_pattern is a program (apport, systemd-coredump),
+ * it is started as the host's root for every crash whatever the limit, but for exactly this limit (core(5), do_coredump
+ * of the kernel); no core file fits it. */
 #define INIT_CORE_BYTES 1
 struct init_limits {
 	int64_t file_bytes;
@@ -81,9 +81,8 @@ struct init_order {
 	 * frozen. */
 	bool live;
 	bool has_tools; /* the last descriptor: a socket that is to listen at JAIL_SOCKET (init_listen) */
-	/* Arguments and environment are those of the driver that keeps the interpreter's state; what follows them
-	 * is for the driver.
-	 */
+	/* Arguments and environment are those of the driver that keeps the interpreter's state; what follows them is
+	 * for the driver. */
 	bool driven;
 	bool deterministic;          /* init_be_deterministic */
 	char cwd[JAIL_NAME_MAX + 1]; /* where the program starts; "": /data */
@@ -124,10 +123,10 @@ int init_apply_limits(const struct init_limits *limits);
 int init_be_deterministic(void);
 /* init_fill.c: puts one file below directory `root`. 0 or -1 and errno. */
 int init_put_file(int root, const char *name, uint32_t mode, int64_t mtime_us, int from_fd);
-int init_remove_file(int root, const char *name); /* one that is not there, or no file any more, is no error */
-/* All of a file from an offset; its own position stays where it is. */
+int init_remove_file(int root, const char *name); /* 0 also when there is no such file */
+/* Copies all of a file from an offset; the position of `from` does not change. */
 int init_copy(int to, int from, off_t offset);
-/* Of a jail. The kernel keeps them in memory that it charges to nobody. */
+/* File locks of a jail. The kernel keeps them in memory that it charges to no cgroup. */
 #define INIT_LOCKS_MAX 1000
 /* Binds the socket at JAIL_SOCKET, in the place of what is there, and listens. 0 or -1 and errno. */
 #define INIT_BACKLOG 16

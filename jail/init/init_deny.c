@@ -53,7 +53,7 @@ static int read_locks(void)
 	return n;
 }
 
-/* The kernel prints its list of all locks page by page and goes on by position: when others close files between two
+/* The kernel prints its list of all locks page by page and continues by position: when others close files between two
  * pages, it leaves out as many of ours. So two readings must agree, or the largest of LOCKS_READINGS counts. */
 static int count_locks(void)
 {
@@ -72,7 +72,7 @@ static int count_locks(void)
 
 /* Each call takes one lock at most, or splits one, so they are counted only when so many calls were made that
  * there could be too many. Unlocking is such a call, too: nothing but the kernel can look at what a pointer leads
- * to. To count them holds up the host's locks, so a guest that goes on asking when none is left does not make
+ * to. To count them holds up the host's locks, so a guest that continues to ask when none is left does not make
  * init count each time. */
 static bool may_lock(struct init_denied *denied)
 {

@@ -23,7 +23,7 @@
 #include "init.h"
 #include "lib/base/util.h"
 
-#define STALE_MAX 64 /* answers that nobody asked for; who sends more is not the driver any more */
+#define STALE_MAX 64 /* answers without a question; a program that sends more is not the driver any more */
 
 void init_program_close(struct init_program *program)
 {

@@ -52,7 +52,7 @@ static int wait_for_maps(struct init_setup *setup)
 {
 	struct init_order go;
 
-	/* The jailer closes its end when it cannot go on. */
+	/* The jailer closes its end when it cannot continue. */
 	ssize_t n = recv(setup->control, &go, sizeof(go), 0);
 	if (n > 0)
 		return 0;

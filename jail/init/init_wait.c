@@ -2,9 +2,9 @@
  * init_wait.c - init waits for a program, and serves what calls it meanwhile: orphans that end, calls that the filter
  * hands over, the driver of a live jail.
  *
- * In a live jail a program leaves processes that go on in the next run, and their calls still come to the listener that
- * their program had. Listeners are kept until nobody is left behind them: a lock would else be refused for ever
- * (ENOSYS). Between runs everything is frozen, and nobody calls.
+ * In a live jail a program leaves processes that run on in the next run, and their calls still come to the listener
+ * that their program had. Listeners are kept until no process is left behind them: a lock would else be refused for
+ * ever (ENOSYS). Between runs everything is frozen, and no process calls.
  */
 #include <errno.h>
 #include <poll.h>
@@ -84,7 +84,7 @@ void init_wait(struct init_program *program, struct init_report *ended, void (*t
 		if (wait[LISTENER].revents & POLLIN)
 			init_deny(program->listener, &denied, tell);
 		if (wait[LISTENER].revents & ~POLLIN)
-			wait[LISTENER].fd = -1; /* nobody is left who could call */
+			wait[LISTENER].fd = -1; /* no process is left that could call */
 		serve_kept(wait + KEPT, &denied, tell);
 		if (wait[TALK].revents && init_driver_answer(program, &ended->status)) {
 			ended->ended_us = clock_monotonic_us();

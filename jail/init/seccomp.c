@@ -127,7 +127,7 @@ static int add_arguments(scmp_filter_ctx filter, enum seccomp_family family, str
 		F_DUPFD,      F_DUPFD_CLOEXEC, F_GETFD,     F_SETFD,     F_GETFL,  F_SETFL,  F_GETLK,     F_SETLK,
 		F_SETLKW,     F_OFD_GETLK,     F_SETOWN,    F_GETOWN,    F_SETSIG, F_GETSIG, F_SETOWN_EX, F_GETOWN_EX,
 		F_SETPIPE_SZ, F_GETPIPE_SZ,    F_ADD_SEALS, F_GET_SEALS, 1027,     1028};
-	/* Nobody could count them: /proc/locks does not say whose they are. */
+	/* They could not be counted: /proc/locks does not say whose they are. */
 	static const uint32_t uncounted[] = {F_OFD_SETLK, F_OFD_SETLKW};
 	static const uint32_t personalities[] = {0, LOW_32}; /* plain Linux, and asking */
 	static const uint32_t self[] = {0};

@@ -14,11 +14,9 @@
 
 #include "lib/base/err.h"
 
-/*
- * What runs under one list. A runner file names that of its programs ("seccomp"; without it BASE) and that of its
- * compile step
- * ("seccomp_compile"; without it COMPILER). A list goes on to whatever such a program starts.
- */
+/* A family of programs that run under one list. A runner file names the family of its programs ("seccomp"; BASE without
+ * it) and of its compile step ("seccomp_compile"; COMPILER without it). Programs that a program starts are under the
+ * same list. */
 enum seccomp_family {
 	SECCOMP_BASE,       /* what all of them need, and nothing of one language's own */
 	SECCOMP_NATIVE,     /* C and C++, and shells, which start whatever there is: System V IPC, message queues,

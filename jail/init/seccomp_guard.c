@@ -4,7 +4,7 @@
  *
  * A rule names a call, may name values that another argument must have for the rule to apply, and answers an error (0:
  * the call seems to have worked) if an argument, masked, is one of its values (IF) or is none of them (UNLESS). Rules
- * of a call are tried in their order; a call that no rule answers goes on to what libseccomp made of the lists. Calls
+ * of a call are tried in their order; a call that no rule answers gets to what libseccomp made of the lists. Calls
  * without a rule pass without a look at their arguments, which the kernel knows ahead (since 5.11).
  *
  * The kernel compares 32 bits of all arguments named here, so the filter does, too.
@@ -55,8 +55,8 @@ struct guard {
 };
 
 static const struct guard guards[] = {
-	/* Locks are memory of the kernel that nobody charges: init counts them (init_deny.c). These come first, because
-	 * without a listener a filter begins behind them. */
+	/* Locks are memory of the kernel that is charged to no cgroup: init counts them (init_deny.c). These come
+	 * first, because without a listener a filter begins behind them. */
 	{SYS_fcntl, 1, WHOLE, IF, VALUES(F_SETLK, F_SETLKW), NOTIFY, 0, {0}},
 	{SYS_flock, 1, 0, IF, VALUES(0), NOTIFY, 0, {0}},
 	/* Protocols of the internet but TCP and UDP (MPTCP, SCTP, DCCP, SMC …) have had holes of their own, and the
@@ -72,11 +72,11 @@ static const struct guard guards[] = {
 	 * copy (counts what the user has locked), fast open, MD5. */
 	{SYS_setsockopt, 1, WHOLE, UNLESS, VALUES(SOL_SOCKET, IPPROTO_TCP, IPPROTO_IP, IPPROTO_IPV6),
 	 ENOPROTOOPT, 0, {0}},
-	/* Larger buffers than the jail's network has for everybody: cgroup v1 cannot refuse what the kernel gives to a
+	/* Larger buffers than those of the jail's network: cgroup v1 cannot refuse what the kernel gives to a
 	 * connection of its own accord, and that is more, the larger its buffers are. */
 	{SYS_setsockopt, 2, WHOLE, IF, VALUES(SO_SNDBUF, SO_RCVBUF), 0, 1, VALUES(SOL_SOCKET)},
-	/* Timers that would wake connections of a frozen sandbox. All connections end on this loopback, where nobody
-	 * has to be asked whether he is still there. */
+	/* Timers that would wake connections of a frozen sandbox. All connections end on this loopback, where no
+	 * peer has to be asked whether it is still there. */
 	{SYS_setsockopt, 2, WHOLE, IF, VALUES(SO_KEEPALIVE), 0, 1, VALUES(SOL_SOCKET)},
 	{SYS_setsockopt, 2, WHOLE, IF, VALUES(TCP_KEEPIDLE, TCP_KEEPINTVL, TCP_KEEPCNT), 0, 1, VALUES(IPPROTO_TCP)},
 	{SYS_setsockopt, 2, WHOLE, UNLESS,
@@ -108,7 +108,7 @@ static const struct guard guards[] = {
 	{SYS_setpriority, 1, WHOLE, IF, VALUES(1), EPERM, 0, {0}},
 	{SYS_ioprio_set, 0, WHOLE, IF, VALUES(IO_PROCESS_USER), EPERM, 0, {0}},
 	{SYS_ioprio_set, 1, WHOLE, IF, VALUES(1), EPERM, 0, {0}},
-	/* Huge pages are reserved by the host for somebody, and no memory limit counts them. */
+	/* The host reserves huge pages for certain programs, and no memory limit counts them. */
 	{SYS_mmap, 3, MAP_HUGETLB, UNLESS, VALUES(0), ENOMEM, 0, {0}},
 	{SYS_memfd_create, 1, MFD_HUGETLB, UNLESS, VALUES(0), ENOMEM, 0, {0}},
 	{SYS_shmget, 2, SHM_HUGETLB, UNLESS, VALUES(0), ENOMEM, 0, {0}},
@@ -118,7 +118,7 @@ static const struct guard guards[] = {
 		MADV_DONTFORK, MADV_DOFORK, MADV_HUGEPAGE, MADV_NOHUGEPAGE, MADV_DONTDUMP, MADV_DODUMP, MADV_WIPEONFORK,
 		MADV_KEEPONFORK, MADV_POPULATE_READ, MADV_POPULATE_WRITE, 24 /* DONTNEED_LOCKED */, 25 /* COLLAPSE */),
 	 EINVAL, 0, {0}},
-	/* RWF_NOWAIT shows whether a page of /usr is in memory: who else has read it. */
+	/* RWF_NOWAIT shows whether a page of /usr is in memory, so whether another program has read it. */
 	{SYS_preadv2, 5, WHOLE, UNLESS, VALUES(0), EOPNOTSUPP, 0, {0}},
 	{SYS_pwritev2, 5, WHOLE, UNLESS, VALUES(0), EOPNOTSUPP, 0, {0}},
 };
@@ -168,7 +168,7 @@ static void add_guard(struct seccomp_program *program, const struct guard *guard
 	add(program, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, action));
 }
 
-/* The rules of one call, which stand together: how many. Expects the call's number to be loaded, and leaves it so. The
+/* The rules of one call, which are together: how many. Expects the call's number to be loaded, and leaves it so. The
  * kernel goes through a filter for each number there is when it is loaded, so other calls must pass quickly. */
 static size_t add_call(struct seccomp_program *program, const struct guard *first, size_t most)
 {

@@ -9,7 +9,7 @@ struct syscalls_choice {
 };
 extern const struct syscalls_choice syscalls_by_family[];
 extern const char *const syscalls_absent[];      /* ENOSYS: newer than the programs need, or never to be tried again */
-extern const char *const syscalls_reported[];    /* refused, and the person hears of it */
+extern const char *const syscalls_reported[];    /* refused, and named in the result */
 extern const char *const syscalls_idle[];        /* say that they worked and do nothing */
 extern const char *const syscalls_unsupported[]; /* EOPNOTSUPP: as on a file system that does not have it */
 

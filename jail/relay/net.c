@@ -7,8 +7,8 @@
  * outside; nothing else does. The jailer keeps the namespace's counters open: what a program sends to an address that
  * nothing listens on has no route, and the kernel counts that.
  *
- * Nobody waits for the relay: orders go into a liveness socket, which holds them until the relay reads, and a full one
- * is an error.
+ * The jailer never waits for the relay: orders go into a liveness socket, which holds them until the relay reads, and a
+ * full one is an error.
  */
 #include "net.h"
 

@@ -9,8 +9,8 @@
  *     net_end                    nothing runs any more: all connections are closed
  *     net_detach                 everything of the jail is closed
  *
- * When the relay dies, its jails learn it through `lost` (their runs end as XX: the program cannot go on as it was
- * promised), new ones are refused until the monitor has started another relay, and the jailer goes on.
+ * When the relay dies, its jails learn it through `lost`: their runs end as XX, because the network that was promised
+ * is gone. New ones are refused until the monitor has started another relay. The jailer serves all others meanwhile.
  */
 #pragma once
 
@@ -23,7 +23,7 @@
 struct net {
 	struct egress egress;
 	int loop;
-	int monitor; /* -1: nobody is allowed the network */
+	int monitor; /* -1: the configuration allows no network */
 	struct loop_watch monitor_watch;
 	int relay; /* -1: it died, the next one is on its way */
 	int own_namespace;
@@ -37,15 +37,15 @@ void net_clear(struct net *net);
 bool net_allowed(const struct net *net);
 
 struct net_jail;
-/* `pidfd`: of a process in the jail's network namespace that has not changed its ids yet. */
-/* `hosts`: entries of network.allow that it gets listeners for, exact ones, and no proxy; NULL, none: everything. */
+/* `pidfd`: of a process in the jail's network namespace that has not changed its ids yet.
+ * `hosts`: entries of network.allow that it gets listeners for, exact ones, and no proxy; NULL, none: everything. */
 int net_attach(struct net *net, int pidfd, const struct bind_strings *hosts, struct net_jail **ret, struct err *err);
-/* Whom to tell when the relay is gone; once. */
+/* Called once, when the relay is gone. */
 void net_on_lost(struct net_jail *jail, void (*lost)(void *arg), void *arg);
 int net_begin(struct net_jail *jail, struct err *err);
 /* {"connections","bytes_in","bytes_out","unrouted","denied":[{"host","port","reason"}]}; the caller's. NULL: no run had
  * begun. unrouted: connections and packets to addresses that nothing of the jail's has; the kernel counts them, and
  * does not say which. */
 struct json_object *net_report(struct net_jail *jail);
-void net_end(struct net_jail *jail); /* every connection is closed; what outlives its runs is for a live jail to say */
+void net_end(struct net_jail *jail); /* every connection is closed; not called where a live jail keeps its programs */
 void net_detach(struct net_jail *jail); /* NULL is fine */

@@ -32,13 +32,13 @@
 #define RELAY_DENIED_MAX  32 /* different refusals of one run that are reported */
 #define RELAY_LISTENS_MAX WIRE_FD_LIMIT
 
-/* What was not done for a guest. The texts are shown: relay_reason_text. */
+/* Why a guest was refused. The texts are shown: relay_reason_text. */
 enum relay_reason {
 	RELAY_NOT_ALLOWED, /* no entry of network.allow */
 	RELAY_PRIVATE,     /* the name means an address that is not public */
 	RELAY_OWN,         /* … that is this host's own */
 	RELAY_UNKNOWN,     /* the name does not resolve */
-	RELAY_UNREACHABLE, /* nobody answered there */
+	RELAY_UNREACHABLE, /* no answer from there */
 	RELAY_PROXY,       /* the operator's proxy did not connect */
 	RELAY_BYTES,       /* the limit of bytes is used up */
 	RELAY_MALFORMED,   /* no request that the proxy serves */
@@ -57,7 +57,7 @@ struct relay_denied {
 struct relay_page {
 	_Atomic int64_t connections;         /* that were made */
 	_Atomic int64_t bytes_in, bytes_out; /* to the guest, from the guest */
-	_Atomic uint32_t n_denied;           /* above RELAY_DENIED_MAX: the rest is not told */
+	_Atomic uint32_t n_denied;           /* above RELAY_DENIED_MAX: the rest is not reported */
 	struct relay_denied denied[RELAY_DENIED_MAX];
 };
 

@@ -96,8 +96,8 @@ void relay_connection_close(struct relay_connection *c)
 	c->deadline_us = INT64_MAX;
 	c->jail->relay->garbage = true;
 	if (c->resolver >= 0) {
-		/* The resolver goes on with a name for which no connection waits, and which stays in the jail's share:
-		 * else a guest that closes and asks again would have all resolvers. */
+		/* The resolver still works on the name, and the lookup counts for the jail's share: else a guest that
+		 * closes and asks again would have all resolvers. */
 		c->jail->relay->resolvers[c->resolver].connection = NULL;
 		c->resolver = -1;
 	}

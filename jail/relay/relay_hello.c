@@ -118,7 +118,7 @@ static enum relay_hello read_hello(struct bytes hello, char ret_host[HOST_SIZE])
 }
 
 /*
- * What comes first may be more than a hello in an honest record. The version is for nobody to look at (RFC 8446 5.1),
+ * What comes first may be more than a hello in an honest record. The version must be ignored (RFC 8446 5.1),
  * and Go's servers take every one below 16.0; they drop warnings that come before the hello, OpenSSL an empty
  * ChangeCipherSpec. NAMED: it is such a record.
  */
@@ -202,7 +202,7 @@ enum relay_hello relay_hello_parse(const void *data, size_t length, char ret_hos
 	return found;
 }
 
-/* A ServerHello's fixed beginning is in one record: none of those who make records smaller make them as small as
+/* A ServerHello's fixed beginning is in one record: servers that make records smaller do not make them as small as
  * that. */
 enum relay_reply relay_hello_reply(const void *data, size_t length)
 {

@@ -123,7 +123,7 @@ static void see_framing(struct framing *framing, const char *line, size_t name, 
 	framing->bad |= framing->n_lengths + framing->n_codings > 1;
 }
 
-/* Checks the header lines and copies those that go on. */
+/* Checks the header lines and copies those that are passed on. */
 static int copy_headers(const char *p, const char *end, struct framing *framing, struct buf *forward)
 {
 	const char *line;
@@ -178,7 +178,7 @@ int relay_http_parse(const char *head, size_t length, struct relay_request *ret,
 	buf_puts(forward, path < end && *path == '/' ? " " : " /");
 	buf_add(forward, path, (size_t)(end - path));
 	buf_printf(forward, " HTTP/1.1\r\nHost: %.*s\r\n", (int)n_authority, authority);
-	/* Nobody here could say where chunks end. */
+	/* The relay does not know where chunks end. */
 	if (copy_headers(p, head + length, &framing, forward) || framing.n_codings > 0)
 		return -1;
 	request.body = framing.length;
@@ -220,7 +220,7 @@ static void see_header(struct origin *origin, const char *line, size_t length)
 	origin->last |= name_is(line, name, "Content-Length") || name_is(line, name, "Transfer-Encoding") ||
 			name_is(line, name, "Upgrade");
 	origin->last |= name_is(line, name, "Connection") && says_close(value, end);
-	/* An upgrade to anything else (HTTP/2) would go on with requests. */
+	/* An upgrade to anything else (HTTP/2) would be followed by requests. */
 	if (name_is(line, name, "Upgrade"))
 		origin->websocket = name_is(value, (size_t)(end - value), "websocket");
 	if (!name_is(line, name, "Host"))

@@ -34,8 +34,8 @@ struct relay_request {
 bool relay_http_token(const char *text, size_t length);
 /* How many bytes the head has, its empty line included; 0: its end has not come yet. */
 size_t relay_http_head(const char *data, size_t length);
-/* `head`: what relay_http_head measured. For absolute-form, the rewritten head goes into `forward`. 0, or -1: none that
- * we serve. */
+/* `head`: what relay_http_head measured. For absolute-form, the rewritten head goes into `forward`. 0, or -1: not a
+ * request that we serve. */
 int relay_http_parse(const char *head, size_t length, struct relay_request *ret, struct buf *forward);
 enum relay_origin {
 	RELAY_ORIGIN_ALONE,   /* without a body: what comes behind it is another request */
@@ -43,8 +43,8 @@ enum relay_origin {
 	RELAY_ORIGIN_ANOTHER, /* its Host is another than `host`; none is not another */
 	RELAY_ORIGIN_BAD,     /* none that we serve */
 };
-/* A request to the origin itself, of `length` bytes from the request line to the empty line; how it goes on, into
- * `forward`. */
+/* A request to the origin itself, of `length` bytes from the request line to the empty line; `forward` gets what is
+ * passed on. */
 enum relay_origin relay_http_origin(const char *head, size_t length, const char *host, struct buf *forward);
 /* The status of an answer's head, or -1. */
 int relay_http_status(const char *head, size_t length);

@@ -118,8 +118,8 @@ static bool says_proxy(const char *data, size_t length, const char *line, const 
 	       (end && (size_t)(end - line) >= strlen(version_1) && memcmp(line, version_1, strlen(version_1)) == 0);
 }
 
-/* How far a request goes on before all of its head is there: its first line, up to what the most lenient server takes
- * for its end. */
+/* How much of a request is passed on before all of its head is there: its first line, up to what the most lenient
+ * server takes for its end. */
 static size_t first_line(const char *data, const char *line, const char *end)
 {
 	const char *cr = memchr(line, '\r', (size_t)(end - line));
@@ -127,7 +127,7 @@ static size_t first_line(const char *data, const char *line, const char *end)
 	return (size_t)((cr && says_http(line, cr) ? cr : end) - data);
 }
 
-/* Letters without end are nobody's request; but a method may be of any length. */
+/* Letters without end are not a request; but a method may be of any length. */
 static enum relay_inside look_at_word(const char *data, size_t length, struct buf *forward, size_t *ret_used)
 {
 	size_t word = word_length(data, length);
@@ -141,7 +141,7 @@ static enum relay_inside look_at_word(const char *data, size_t length, struct bu
 	return length > 0 ? RELAY_INSIDE_WORD : RELAY_INSIDE_MORE;
 }
 
-/* As much of one word as is looked at: nobody knows yet whether it is a method. */
+/* As much of one word as is looked at: it is not known yet whether it is a method. */
 static bool endless_word(const char *line, const char *end, size_t length)
 {
 	return length == RELAY_INSIDE_MAX && line < end &&

@@ -20,7 +20,7 @@
  *                too many bytes, wrong name, late  refused
  *     ANSWERING  the guest closed, or late         CLOSED
  *
- * While it is OPEN, the guest's bytes are looked at (relay_inside.h) before they go on:
+ * While it is OPEN, the guest's bytes are looked at (relay_inside.h) before they are passed on:
  *
  *     look       what was found there              next
  *     FIRST      REQUEST                           AGAIN
@@ -67,12 +67,11 @@ enum relay_kind {
 	RELAY_TUNNEL,  /* a listener of its own */
 };
 enum relay_look {
-	RELAY_LOOK_OFF,   /* all bytes go on */
-	RELAY_LOOK_FIRST, /* the guest has not said yet whom it means */
+	RELAY_LOOK_OFF,   /* all bytes are passed on */
+	RELAY_LOOK_FIRST, /* the guest has named no host yet */
 	RELAY_LOOK_AGAIN, /* … it has sent a request, and may send another one */
 	RELAY_LOOK_WORD,  /* … it is in the middle of one word */
-	RELAY_LOOK_REPLY, /* … it has sent a ClientHello: what comes behind it stays in `head` until the server answers
-			   */
+	RELAY_LOOK_REPLY, /* … it has sent a ClientHello: what comes behind waits in `head` until the server answers */
 	RELAY_LOOK_SECOND, /* … the server has asked for another one */
 };
 
@@ -101,7 +100,7 @@ struct relay_connection {
 	struct buf head;    /* READING: from the guest; GREETING: from the proxy; looked at: from the guest */
 	size_t passed;      /* of `head` this much went on already */
 	struct buf reply;   /* LOOK_REPLY: from the remote */
-	int64_t body_left;  /* FORWARD: what may still go on of the guest's bytes; the rest is another request */
+	int64_t body_left;  /* FORWARD: how many of the guest's bytes may be passed on; the rest is another request */
 	struct buf forward; /* for the remote, as soon as there is one */
 	bool to_proxy;      /* what is resolved and dialled is the operator's proxy */
 	struct sockaddr_storage addresses[RELAY_ADDRESSES_MAX];
@@ -173,8 +172,8 @@ void relay_connection_close(struct relay_connection *c);                 /* at o
 void relay_connection_free(struct relay_connection *c);
 /* --- relay_tunnel.c */
 void relay_tunnel_open(struct relay_connection *c); /* the way out is open */
-/* How many of the guest's next `n` bytes go on: of a request for a URL its body, because what is behind it would reach
- * a server that keeps the connection as a second request, for whatever Host. */
+/* How many of the guest's next `n` bytes are passed on: of a request for a URL its body, because what is behind it
+ * would reach a server that keeps the connection as a second request, for any Host. */
 size_t relay_part_of_request(struct relay_connection *c, size_t n);
 /* --- relay_dial.c */
 /* A guest has connected to the listener of `rule` (RELAY_IS_PROXY: to the proxy); takes the descriptor over. */

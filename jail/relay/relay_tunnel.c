@@ -36,7 +36,7 @@ static bool within_limit(struct relay_connection *c, bool from_guest, size_t n)
 	return most == 0 || in + out + (int64_t)n <= most;
 }
 
-/* What the guest sends is kept until it is known whom it means, and goes on as far as relay_inside allows. */
+/* What the guest sends is kept until it names a host, and passed on as far as relay_inside allows. */
 static void look_once(struct relay_connection *c)
 {
 	static const enum relay_reason reasons[] = {

@@ -22,7 +22,7 @@ void layers_path(char path[LAYERS_PATH_SIZE], size_t slot, size_t i)
 }
 
 /* The kernel wants two lower directories, and what it says of the whole, free space too, it takes from the first: an
- * empty one of the root mount, so that nobody learns how full the host's disk is. */
+ * empty one of the root mount, so that no guest learns how full the host's disk is. */
 int layers_mount(const char *root, const char *directory, const char *at)
 {
 	char layers[2 * PATH_MAX];

@@ -2,10 +2,10 @@
  * layers.h - the overlays that give a jail inodes of its own, kept from one jail to the next.
  *
  * What a root binds is covered, in each jail, by an overlay that has lower directories only: locks, leases and access
- * times of a guest then meet nobody else's. To make and unmount one costs 110 us, a tenth of a jail's set-up, so the
- * jailer keeps one set for each of the first slots of cells (cell_open.c) and init binds it; a slot belongs to one jail
- * at a time, and a jail's locks end with it. A set whose names are older than a second forgets them when a jail begins,
- * so that it sees what has been installed on the host since.
+ * times of a guest then meet those of no other process. To make and unmount one costs 110 us, a tenth of a jail's
+ * set-up, so the jailer keeps one set for each of the first slots of cells (cell_open.c) and init binds it; a slot
+ * belongs to one jail at a time, and a jail's locks end with it. A set whose names are older than a second forgets them
+ * when a jail begins, so that it sees what has been installed on the host since.
  *
  * All sets are made when the jailer starts, so that its mounts are the same ever after: what is there later is a leak
  * (tests/unit/host_eye.h). Each of them costs every jail 2 us, because a new mount namespace copies it; hence there are

@@ -3,12 +3,12 @@
  * the lists.
  *
  * A root is a tmpfs of ours with the system's directories bound into it, whether they are the host's or those of a
- * rootfs: nothing is ever written to, mounted on or looked up through links in a directory that somebody else prepared
+ * rootfs: nothing is ever written to, mounted on or looked up through links in a directory that another user prepared
  * (runc's CVE-2026-41579: an image whose /dev was a link).
  *
  * Built on /sys, because nothing that is bound lies below it and it is there on every host. /etc is copied (a hundred
- * small files) instead of bound: each mount costs every jail, and the host's /etc has too much that is nobody's
- * business.
+ * small files) instead of bound: each mount costs every jail, and the host's /etc has too much that guests
+ * must not see.
  */
 #include "root_mount.h"
 
@@ -35,7 +35,7 @@ EMBED(root_mount_mcp, HELPER_PROGRAM);
 #define COPY_DEPTH     4
 #define COPY_FILE_MAX  (4 << 20)
 #define ATTR_READ_ONLY (MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV)
-/* A read-only mount still allows writing to the device, but nobody can change the node's timestamps through it. */
+/* A read-only mount still allows writing to the device, but the node's timestamps cannot be changed through it. */
 #define ATTR_DEVICE (MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC)
 
 static const char *const directories[] = {
@@ -66,7 +66,7 @@ static const struct {
 	{"etc/hostname", "jail\n"},
 	{"etc/nsswitch.conf", "passwd: files\ngroup: files\nhosts: files\nservices: files\nprotocols: files\n"},
 };
-/* From the host's /etc as far as they are there and readable for everybody: what programs need to run, nothing that
+/* From the host's /etc as far as they are there and readable for every user: what programs need to run, nothing that
  * says whose host this is. */
 static const char *const copied[] = {
 	"R", "alternatives", "ca-certificates.conf", "debian_version", "fonts", "host.conf", "java-17-openjdk",
@@ -74,8 +74,7 @@ static const char *const copied[] = {
 	"mime.types", "mono/4.5", "mono/config", "os-release", "perl", "php", "protocols", "python3", "python3.11",
 	"services", "ssl/certs", "ssl/openssl.cnf", "terminfo", "timezone", NULL
 };
-/* Of a rootfs, what is not bound: what is made here, what is nobody's business, and where there is nothing for
- * programs. */
+/* Of a rootfs, what is not bound: what is made here, what guests must not see, and what programs do not need. */
 static const char *const not_bound[] = {"boot", "code", "data", "dev", "etc", "home", "lost+found", "media",
 					"mnt",  "proc", "root", "run", "sys", "tmp",  "var",        NULL};
 /* debootstrap copies these from the host that it runs on. */
@@ -211,17 +210,6 @@ static int make_nodes(struct err *err)
 	return 0;
 }
 
-static int bind_devices(int root, struct err *err)
-{
-	for (const char *const *name = devices; *name; name++) {
-		auto_free char *from = xasprintf("%s/%s", device_nodes, *name), *to = xasprintf("dev/%s", *name);
-
-		if (make_file(root, to, "", err) < 0 || bind_at(AT_FDCWD, from, root, to, ATTR_DEVICE, err) < 0)
-			return -ERR_SYSTEM;
-	}
-	return 0;
-}
-
 static void show(struct root_mount *of, const char *path)
 {
 	of->shown = xrealloc(of->shown, of->n_shown + 2, sizeof(*of->shown));
@@ -319,7 +307,7 @@ static DIR *open_list(int at, const char *name)
 	return list;
 }
 
-/* Its /etc is copied as far as everybody may read it; accounts and names are ours, they are there already. */
+/* Its /etc is copied as far as every user may read it; accounts and names are ours, they are there already. */
 static int fill_from_rootfs(int root, const char *rootfs, struct root_mount *of, struct err *err)
 {
 	auto_close int from = open(rootfs, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
@@ -374,8 +362,14 @@ int root_mount_add(const struct root_plan *plan, struct root_mount *of, struct e
 	auto_close int root = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (root < 0)
 		return failed(err, "opening", path);
-	if (make_entries(root, err) < 0 || bind_devices(root, err) < 0)
+	if (make_entries(root, err) < 0)
 		return -ERR_SYSTEM;
+	for (const char *const *name = devices; *name; name++) {
+		auto_free char *from = xasprintf("%s/%s", device_nodes, *name), *to = xasprintf("dev/%s", *name);
+
+		if (make_file(root, to, "", err) < 0 || bind_at(AT_FDCWD, from, root, to, ATTR_DEVICE, err) < 0)
+			return -ERR_SYSTEM;
+	}
 	if (plan->rootfs ? fill_from_rootfs(root, plan->rootfs, of, err) : fill_from_host(root, plan, of, err))
 		return -ERR_SYSTEM;
 	if (mount_setattr(root, "", AT_EMPTY_PATH, &read_only, sizeof(read_only)))

@@ -18,8 +18,7 @@
 #include "lib/base/bind.h"
 #include "lib/base/err.h"
 
-#define ROOT_MOUNT_PATH                                                                                                \
-	"/t" /* of the root with the host's /usr; that of the runner in place K is ROOT_MOUNT_PATH and K */
+#define ROOT_MOUNT_PATH    "/t" /* of the root with the host's /usr; that of runner K is ROOT_MOUNT_PATH and K */
 #define ROOT_MOUNT_MODULES "/opt/sallyport/modules"
 #define ROOT_MOUNT_EMPTY   "run"    /* of every root: a directory that is empty */
 #define ROOT_MOUNT_HOSTS   "/hosts"  /* next to it: the /etc/hosts of jails with network */
@@ -30,7 +29,7 @@ struct root_mount {
 	char path[ROOT_MOUNT_PATH_SIZE]; /* where the jailer finds it; "" = not made */
 	char **shown; /* what of it guests may read, ended by NULL: Landlock is made of it (landlock.h) */
 	size_t n_shown;
-	size_t n_bound; /* the first so many are directories of somebody else, that a jail overlays (layers.h) */
+	size_t n_bound; /* the first so many are directories of the host or a rootfs: jails overlay them (layers.h) */
 };
 struct root_plan {
 	const char *rootfs;      /* directory whose system it shows; NULL: the host's */

@@ -17,17 +17,17 @@
 #define ACCOUNTS_END   65534
 
 /* Neither these nor anything below them, nor what contains them. */
-static const char *const secret[] = {"/boot",   "/dev",         "/etc",     "/proc",      "/root",      "/run",
-				     "/sys",    "/var/backups", "/var/log", "/var/mail",  "/var/spool", "/lost+found",
-				     "/var/run"};
+static const char *const secret[] = {"/boot",      "/dev",        "/etc",         "/proc",    "/root",
+				     "/run",       "/sys",        "/var/backups", "/var/log", "/var/mail",
+				     "/var/spool", "/lost+found", "/var/run"};
 /* Places of many, of which only a part can be meant. */
 static const char *const whole[] = {"/home", "/media", "/mnt",     "/opt",     "/srv",
 				    "/tmp",  "/usr",   "/var/lib", "/var/tmp", "/var/cache"};
-/* What makes a directory somebody's home, or a place of keys. */
+/* Signs of a user's home, or of a place of keys. */
 static const char *const keys[] = {".ssh",  ".gnupg", ".aws",    ".azure",          ".docker",
 				   ".kube", ".netrc", ".pgpass", ".git-credentials"};
 /* What a jail has there itself. */
-static const char *const taken[] = {"/bin",    "/code", "/data", "/lib", "/lib32",        "/lib64",
+static const char *const taken[] = {"/bin",    "/code", "/data", "/lib", "/lib32",         "/lib64",
 				    "/libx32", "/sbin", "/tmp",  "/usr", "/opt/sallyport", "/var/tmp"};
 /* Mount points of the jail, and what makes a system. */
 static const char *const parts[] = {"proc", "dev", "tmp", "etc", "usr"};
@@ -49,7 +49,8 @@ static int check_place(const char *member, const char *path, const char *state_d
 				path, secret[i]);
 	for (size_t i = 0; i < ARRAY_SIZE(whole); i++)
 		if (streq(path, whole[i]))
-			return err_member(err, member, "%s is a place of many: name the directory in it that is meant",
+			return err_member(err, member,
+					  "%s is shared by many programs: name the directory in it that is meant",
 					  path);
 	auto_free char *state = state_dir[0] ? realpath(state_dir, NULL) : NULL;
 	if (state && (same_or_below(path, state) || same_or_below(state, path)))
@@ -57,7 +58,8 @@ static int check_place(const char *member, const char *path, const char *state_d
 				  path, state);
 	if (strstr(path, "/."))
 		return err_member(err, member,
-				  "%s: a folder whose name begins with a dot is not for guests: name another", path);
+				  "%s: a folder whose name begins with a dot is not for guests: name another folder",
+				  path);
 	return 0;
 }
 
@@ -86,7 +88,7 @@ static int check_homes(const char *member, const char *path, struct err *err)
 		    : 0;
 }
 
-/* Nobody else may put something there: neither into the directory nor in its place. */
+/* No other user may put something there: neither into the directory nor in its place. */
 static int check_owners(const char *member, const char *path, struct err *err)
 {
 	auto_free char *part = xstrdup(path);

@@ -27,7 +27,7 @@ teardown() {
 	[ "$status" -ne 77 ] || skip "user.max_user_namespaces cannot be set here"
 	echo "$output"
 	[ "$status" -eq 125 ]
-	[[ $output == *"does not let us make user namespaces"*"user.max_user_namespaces"* ]]
+	[[ $output == *"does not allow user namespaces"*"user.max_user_namespaces"* ]]
 	[[ $output != *ran* ]]
 }
 

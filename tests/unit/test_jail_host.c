@@ -357,7 +357,7 @@ static void kill_and_restart(struct service *service, bool *ret_left, bool *ret_
 	service_start(service);
 	service_run_ok(service->client);
 	assert_int_equal(read_file_at(AT_FDCWD, service->log_path, 1 << 20, &log, &length, NULL), 0);
-	*ret_said = strstr(log, "cleared what a jailer left that was killed") != NULL;
+	*ret_said = strstr(log, "removed the cgroups of a jailer that was killed") != NULL;
 	close(try.out_fd);
 	close(try.error_fd);
 }

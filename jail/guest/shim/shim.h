@@ -2,15 +2,15 @@
  * shim.h - what the programs of a deterministic run preload (jail_program.clock_us): /code/.shim.so in their jail,
  * made of the files of this folder.
  *
- * It stands between a program and libc. Linking to it changes nothing for the kernel, and it guards nothing: a program
+ * It is between a program and libc. Linking to it changes nothing for the kernel, and it guards nothing: a program
  * can go past it. What is static (Go), asks the kernel by instructions of its own, or reads /proc, sees the machine;
  * sallyport-replay(1) lists it. A namespace or a seccomp listener would not do: time namespaces do not shift the clock
- * of the day, and the kernel never hears of clocks that are read in the vDSO.
+ * of the day, and the kernel does not see clocks that are read in the vDSO.
  *
- * The clock begins at the time of change of this library's file, and goes on by STEP_NS whenever it is read and by what
- * a program waited for, never by itself: what a program computes between two looks takes no time. Every thread counts
- * its own looks, so that another thread's cannot change what it sees; a wait that came to its end moves the clocks of
- * all threads and processes. Waiting is real. Deadlines are translated to the kernel's clock.
+ * The clock begins at the time of change of this library's file, and advances by STEP_NS whenever it is read and by
+ * what a program waited for, never by itself: what a program computes between two looks takes no time. Every thread
+ * counts its own looks, so that another thread's cannot change what it sees; a wait that came to its end moves the
+ * clocks of all threads and processes. Waiting is real. Deadlines are translated to the kernel's clock.
  *
  * Random bytes are a sequence that begins anew in every process, with its process id as the seed. Directories are read
  * in the order of their names. There is one processor, and it has number 0.

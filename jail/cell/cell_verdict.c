@@ -1,5 +1,5 @@
 /*
- * verdict.c - what became of a run, and the one sentence that says so.
+ * cell_verdict.c - how a run ended, and the sentence that says so.
  *
  * Order of the tests: what the client asked for (cancel), what the kernel's counter says (memory), what we ended it for
  * (output, time), what the program did itself. The kernel's OOM counter comes before the time limits because a program
@@ -10,9 +10,9 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "cell_internal.h"
 #include "jail/init/seccomp.h"
 #include "lib/base/util.h"
-#include "verdict.h"
 
 #define MEBI 1048576
 
@@ -52,7 +52,7 @@ static void decide_program(struct jail_result *result, const char *what, int sta
 		say(result, JAIL_OK, "", "The %s ended normally.", what);
 }
 
-void verdict_decide(struct jail_result *result, const struct cell *cell, enum cell_stop stop, const int *status)
+void cell_verdict_decide(struct jail_result *result, const struct cell *cell, enum cell_stop stop, const int *status)
 {
 	bool compile = cell->run.phase == PHASE_COMPILE;
 	const char *what = compile ? "compile step" : "program";
@@ -78,7 +78,7 @@ void verdict_decide(struct jail_result *result, const struct cell *cell, enum ce
 	} else if (status)
 		decide_program(result, what, *status);
 	else
-		verdict_sandbox(result, "init", 0);
+		cell_verdict_sandbox(result, "init", 0);
 	if (result->pids_limit_hit && (result->verdict == JAIL_RE || result->verdict == JAIL_SG))
 		snprintf(result->limit, sizeof(result->limit), "pids");
 	/* Whatever ended a compile step: what the person needs to know is that it is not the program that was run. */
@@ -86,7 +86,7 @@ void verdict_decide(struct jail_result *result, const struct cell *cell, enum ce
 		result->verdict = JAIL_CE;
 }
 
-void verdict_denied(struct cell *cell, int number)
+void cell_verdict_denied(struct cell *cell, int number)
 {
 	struct jail_result *result = &cell->run.result;
 	char name[32];
@@ -110,7 +110,7 @@ void verdict_denied(struct cell *cell, int number)
 }
 
 /* A program that failed may have failed for that. */
-void verdict_mention(struct jail_result *result)
+void cell_verdict_mention(struct jail_result *result)
 {
 	size_t n = result->denied ? json_object_array_length(result->denied) : 0;
 
@@ -125,7 +125,7 @@ void verdict_mention(struct jail_result *result)
 	}
 }
 
-void verdict_sandbox(struct jail_result *result, const char *step, int error)
+void cell_verdict_sandbox(struct jail_result *result, const char *step, int error)
 {
 	bool missing = error == ENOENT && streq(step, INIT_STEP_EXEC);
 	const char *remedy = "";
