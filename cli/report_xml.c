@@ -17,7 +17,7 @@ static void put(FILE *out, const char *data, size_t length)
 	static const char *const escapes[] = {"&amp;", "&lt;", "&gt;", "&quot;", "&#39;"};
 
 	for (size_t i = 0; i < length; i++) {
-		const char *found = data[i] ? strchr(special, data[i]) : NULL;
+		const char *found = data[i] ? strchr(special, (unsigned char)data[i]) : NULL;
 
 		if (found) {
 			fputs(escapes[found - special], out);

@@ -44,9 +44,10 @@ static void record_server(const struct upstream_list *list, struct store_tool_se
 void bridge_record(struct upstream_list *const *lists, size_t count, struct bridge_report *report,
 		   struct store_tools *ret)
 {
+	struct store_tool_call *calls = steal(&report->records);
 	struct store_tools tools = {.n_servers = count,
 				    .servers = xcalloc(count + 1, sizeof(*tools.servers)),
-				    .calls = steal(&report->records),
+				    .calls = calls,
 				    .n_calls = report->count,
 				    .asked = report->calls};
 

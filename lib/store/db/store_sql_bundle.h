@@ -82,8 +82,8 @@
 	  BUNDLE_SELECT(STORE_BUNDLE_RUNTIME, "runtime WHERE hash = (SELECT runtime FROM execution WHERE id = :id)")) \
 	X(BUNDLE_TOOL_LISTS, READ, \
 	  BUNDLE_SELECT(STORE_BUNDLE_TOOL_LIST, \
-			"tool_list WHERE hash IN (SELECT list FROM execution_server WHERE execution = :id) OR hash IN " \
-			"(SELECT list FROM baseline_server WHERE execution = :id)")) \
+			"tool_list WHERE hash IN (SELECT list FROM execution_server WHERE execution = :id) " \
+			"OR hash IN (SELECT list FROM baseline_server WHERE execution = :id)")) \
 	X(BUNDLE_AUDIT, READ, \
 	  "SELECT audit.n, at_us, kind, object, entry, salt, detail FROM audit LEFT JOIN audit_detail ON " \
 	  "audit_detail.n = audit.n WHERE audit.n = 0 OR (object = 'execution:' || :id AND kind IN ('run.begin', " \

@@ -310,7 +310,8 @@ static const struct store_bundle_rows rows_of_run[] = {
 	{SQL_BUNDLE_BASELINE_SERVERS, BUNDLE_IF_NEW("baseline_server", STORE_BUNDLE_BASELINE_SERVER)},
 	{SQL_BUNDLE_BASELINE_CALLS, BUNDLE_IF_NEW("baseline_call", STORE_BUNDLE_BASELINE_CALL)},
 };
-static const struct store_bundle_rows rows_of_sandbox = {SQL_BUNDLE_SANDBOX, BUNDLE_IF_NEW("sandbox", STORE_BUNDLE_SANDBOX)};
+static const struct store_bundle_rows rows_of_sandbox = {SQL_BUNDLE_SANDBOX,
+							     BUNDLE_IF_NEW("sandbox", STORE_BUNDLE_SANDBOX)};
 
 static int add_one(struct store_bundle *bundle, struct store *store, const char *id, struct err *err)
 {
