@@ -91,7 +91,7 @@ Operate a server" ]
 	[ "$(complete_words run --out)" = --output-dir ]
 	[ "$(complete_words log --verdict T)" = TO ]
 	[ "$(complete_words token r)" = revoke ]
-	[ "$(complete_words owners '')" = "list place pack unpack leave" ]
+	[ "$(complete_words owners '')" = "list place leave" ]
 	[ "$(complete_words replay --priority '')" = "idle normal" ]
 	touch only-file.py
 	[ "$(complete_words run only)" = only-file.py ]
