@@ -121,17 +121,21 @@ int replay_runners_run(const struct replay_trying *asked, struct err *err)
 	struct config config = *asked->config; /* the same strings */
 	auto_free char *folder = NULL, *from = realpath(config.jailer.runners_dir, NULL);
 	int worst = CLI_OK;
-	int result = from ? scratch_folder(&folder, err) : err_errno(err, "%s", config.jailer.runners_dir);
 
-	if (result == 0 && chmod(folder, 0755) < 0)
-		result = err_errno(err, "%s", folder);
+	if (!from)
+		return err_errno(err, "%s", config.jailer.runners_dir);
+	int result = scratch_folder(&folder, err);
+	if (result < 0)
+		return result;
+	if (chmod(folder, 0755) < 0)
+		return err_errno(err, "%s", folder);
 	config.jailer.socket = NULL; /* the service has its own runner files */
 	trying->config = &config;
 	trying->from = from;
 	trying->folder = folder;
 	if (!trying->options->old_runners)
 		trying->options->old_runners = from;
-	if (result == 0 && trying->options->first_bad)
+	if (trying->options->first_bad)
 		return find_first_bad(trying, err);
 	for (size_t i = 0; result >= 0 && i < trying->options->runners.count; i++) {
 		result = try_one(trying, i, err);

@@ -75,9 +75,9 @@ static bool publish(struct file *file)
 	return fclose(steal(&file->out)) == 0 && written && (!file->part || rename(file->part, file->path) == 0);
 }
 
-static int open_file(struct report *report, const char *wanted, struct err *err)
+static int open_file(const char *wanted, struct file *ret, struct err *err)
 {
-	struct file *file = &report->files[report->n_files];
+	struct file file = {0};
 	const char *path = NULL;
 	bool special;
 
@@ -85,19 +85,19 @@ static int open_file(struct report *report, const char *wanted, struct err *err)
 		size_t length = strlen(formats[i].name);
 
 		if (strncmp(wanted, formats[i].name, length) == 0 && wanted[length] == '=' && wanted[length + 1]) {
-			file->format = &formats[i];
+			file.format = &formats[i];
 			path = wanted + length + 1;
 		}
 	}
 	if (!path)
 		return err_set(err, ERR_INVALID,
 			       "--report takes FORMAT=FILE, and the formats are text, jsonl, junit, tap and html");
-	report->n_files++;
-	file->path = path_to_replace(path, &special);
-	int fd = special ? open(file->path, O_WRONLY | O_CLOEXEC) : open_part(file);
-	if (fd < 0 || !(file->out = fdopen(fd, "w")))
-		return err_errno(err, "%s", file->path);
-	return 0;
+	file.path = path_to_replace(path, &special);
+	int fd = special ? open(file.path, O_WRONLY | O_CLOEXEC) : open_part(&file);
+	if (fd >= 0)
+		file.out = fdopen(fd, "w");
+	*ret = file;
+	return file.out ? 0 : err_errno(err, "%s", ret->path);
 }
 
 int report_open(const struct report_wanted *wanted, const char *title, struct report **ret, struct err *err)
@@ -112,7 +112,7 @@ int report_open(const struct report_wanted *wanted, const char *title, struct re
 	report->files = xcalloc(wanted->files.count, sizeof(*report->files));
 	report->title = xstrdup(title);
 	for (size_t i = 0; result == 0 && i < wanted->files.count; i++)
-		result = open_file(report, wanted->files.items[i], err);
+		result = open_file(wanted->files.items[i], &report->files[report->n_files++], err);
 	if (result < 0)
 		report_free(report);
 	else

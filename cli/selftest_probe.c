@@ -255,8 +255,8 @@ static int run_planted(const struct probe_place *place, const struct probe_entry
 		result = text_of(&plant, &planted, err);
 	if (result < 0)
 		return result;
-	if (!streq(planted, PLANTED))
-		complain(ret, "what was to stay did not plant anything: %.200s", planted);
+	if (!planted || !streq(planted, PLANTED))
+		complain(ret, "what was to stay did not plant anything: %.200s", planted ? planted : "");
 	if (ret->result == PROBE_BROKEN)
 		return 0;
 	free(steal(ret_said));

@@ -123,7 +123,7 @@ test('what is wrong is said before anything runs, and ends with 125', { timeout:
 		[['--upstream', file, '--servers', 'everything,'], /--servers: a name is empty/],
 		[['--upstream', file, '--servers', 'a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p,q'], /--servers: more than 16/],
 		[['--upstream', path.join(state, 'missing.json'), '--servers', 'everything'], /missing\.json/],
-		[['--servers', 'everything'], /name it with --upstream/],
+		[['--servers', 'everything'], /name its file with --upstream/],
 		[['--upstream', file], /--upstream: without --servers/],
 		[['--upstream', file, '--servers', 'everything', '--network'], /cannot be combined with --network/],
 	]) {

@@ -88,11 +88,11 @@ test('a snippet calls the servers that it names', { timeout: TIMEOUT_MS }, async
 test('an operator promotes, lists and removes', { timeout: TIMEOUT_MS }, async () => {
 	const owner = JSON.parse((await stack.cli(['snippet', 'list', '--json'])).stdout).find(({ name }) => name === 'double').owner;
 	await save({ ...DOUBLE, code: "print('promoted')" });
-	assert.match((await stack.cli(['snippet', 'promote', 'double', '--owner', owner])).stdout, /^double: everybody's, version 1$/m);
+	assert.match((await stack.cli(['snippet', 'promote', 'double', '--owner', owner])).stdout, /^double: version 1 for all owners$/m);
 	assert.equal((await runs({ name: 'double', input: '{"n": 1}' }, other)).details.stdout, 'promoted\n');
 	await save({ ...DOUBLE, code: "print('own')" }, other);
 	assert.equal((await runs({ name: 'double', input: '{"n": 1}' }, other)).details.stdout, 'own\n');
-	assert.match((await stack.cli(['snippet', 'list'])).stdout, /^double +\(everybody\) +1 +python/m);
+	assert.match((await stack.cli(['snippet', 'list'])).stdout, /^double +\(all owners\) +1 +python/m);
 	assert.equal((await stack.cli(['snippet', 'remove', 'double', '--owner', 'other'])).code, 0);
 	assert.equal((await runs({ name: 'double', input: '{"n": 1}' }, other)).details.stdout, 'promoted\n');
 	for (const [args, code] of [

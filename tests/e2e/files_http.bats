@@ -307,12 +307,11 @@ FORM="CONTENT_TYPE=multipart/form-data; boundary=frontier"
 	status 404
 	SP_TOKEN=wrong sp_http GET "$bare" </dev/null
 	status 401
-	local scope address
+	local scope address token
 	for scope in run network; do
-		# shellcheck disable=SC2034 # lib.bash reads it
-		SP_TOKEN=$("$SP_BIN/sallyport" token add --config "$SP_CONFIG" --owner alice --scope "$scope")
+		token=$("$SP_BIN/sallyport" token add --config "$SP_CONFIG" --owner alice --scope "$scope")
 		for address in "$bare" "${bare%/d/*}/" "${bare%/d/*}/?zip"; do
-			sp_http GET "$address" </dev/null
+			SP_TOKEN=$token sp_http GET "$address" </dev/null
 			status 403
 		done
 	done

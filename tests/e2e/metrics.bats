@@ -222,6 +222,8 @@ start_nginx() {
 	ln -s "$SP_SOCKET" "$SP_DIR/nginx/run/gateway.sock"
 	NGINX_PORT=$((20000 + SRANDOM % 12000))
 	sed -e "s|@STATE@|$SP_DIR/nginx|g" -e "s|@PORT@|$NGINX_PORT|g" "$SP_ROOT/nginx/dev.conf.in" >"$SP_DIR/nginx/nginx.conf"
+	# Its workers must reach the socket, which is for the account of the gateway and its group.
+	[ "$(id -u)" != 0 ] || sed -i '1i user root;' "$SP_DIR/nginx/nginx.conf"
 	"$program" -e "$SP_DIR/nginx/log/nginx.log" -c "$SP_DIR/nginx/nginx.conf" 2>"$SP_DIR/nginx.log" 3>&- &
 	OWN_PIDS+=" $!"
 	sp_until "$!" curl -sfo /dev/null "http://127.0.0.1:$NGINX_PORT/healthz" || sp_die "nginx does not start"
