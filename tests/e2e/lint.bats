@@ -478,3 +478,63 @@ conf_page() {
 	printf 'A file next to it.\nA file beside it.\nThe client is told why.\n' >docs/x.md
 	found english 'docs/x.md:2: "beside"' 2
 }
+
+# A commit of all that is there, with the rest of the arguments for git.
+commit() {
+	git add -A
+	git -c user.name=t -c user.email=t@localhost commit -q -m "$@"
+}
+
+@test "commits: a subject is \"area: imperative\" in at most 60 characters" {
+	clean commits # without a history
+	git init -q
+	commit 'lib, cgi: seed a tree'
+	commit 'Makefile: pass what is in äöü to a program of this length, x' --allow-empty
+	clean commits
+	commit 'lib: the tree' --allow-empty
+	commit 'lib: grows a tree' --allow-empty
+	commit 'seed' --allow-empty
+	commit 'lib: pass the flags of this subject in sixty-one characters, all' --allow-empty
+	run "$LINT/commits.sh" "$TREE"
+	echo "$output"
+	[ "$(grep -c 'the subject' <<<"$output")" = 4 ]
+	[[ $output == *'imperative": lib: the tree'* && $output == *'imperative": lib: grows a tree'* && $output == *'imperative": seed'* ]]
+	[[ $output == *'has 64 characters, at most 60: lib: pass'* ]]
+}
+
+@test "commits: a commit changes at most 400 lines" {
+	git init -q
+	commit 'lib: seed a tree'
+	seq 400 >lib/base/numbers
+	commit 'lib: add numbers'
+	clean commits
+	seq 401 >cli/numbers
+	commit 'cli: add numbers'
+	found commits 'changes 401 lines, at most 400'
+}
+
+@test "commits: moved lines are not counted" {
+	git init -q
+	commit 'lib: seed a tree'
+	seq 400 >lib/base/numbers
+	commit 'lib: add numbers'
+	git mv lib/base/numbers lib/store/numbers
+	commit 'lib: move a file'
+	head -150 lib/store/numbers >cli/few
+	sed -i 1,150d lib/store/numbers
+	commit 'cli: take some of the lines'
+	clean commits
+}
+
+@test "commits: a shallow clone is checked as far as it goes" {
+	git init -q
+	seq 500 >lib/base/numbers
+	commit 'lib: seed a tree'
+	git clone -q --depth 1 "file://$TREE" "$BATS_TEST_TMPDIR/shallow"
+	TREE=$BATS_TEST_TMPDIR/shallow
+	clean commits
+	cd "$TREE"
+	seq 401 >numbers
+	commit 'cli: add numbers'
+	found commits 'changes 401 lines'
+}
