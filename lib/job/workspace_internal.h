@@ -2,6 +2,7 @@
  * workspace_internal.h - what the files of the workspace share; nobody else includes it.
  *
  *   workspace.c         opening; reading: the folder against what was read before
+ *   workspace_list.c    lists of files, and the marks by which a file is known to be as it was
  *   workspace_sync.c    the conversation's files become those of the folder
  *   workspace_walk.c    what is in the folder, and what is left alone
  *   workspace_write.c   files put in place and removed, next to other writers
@@ -23,6 +24,7 @@ struct workspace_mark {
 };
 struct workspace_mark workspace_mark_of(const struct stat *status);
 bool workspace_mark_same(const struct workspace_mark *a, const struct workspace_mark *b);
+bool workspace_settled(const struct stat *status); /* did the file settle before now? */
 
 struct workspace_file {
 	char *name;
@@ -92,5 +94,3 @@ int workspace_hash(int fd, char ret[SHA256_HEX_SIZE]); /* -1 and errno */
 /* Those that are late, once more; what is left is in `late`. */
 void workspace_write_late(struct workspace *workspace);
 bool workspace_is_late(const struct workspace *workspace, const char *name);
-/* workspace.c: did the file settle before now? */
-bool workspace_settled(const struct stat *status);
