@@ -16,74 +16,6 @@
 
 #define MEMBER_SIZE 64
 
-/* UTF-8 without control characters (C0, DEL, C1): what people, file systems and logs can live with. */
-static int check_name(const char *name, size_t max, const char *member, struct err *err)
-{
-	size_t length = name ? strlen(name) : 0;
-
-	if (length == 0)
-		return err_member(err, member, "must not be empty");
-	if (length > max)
-		return err_member(err, member, "must have at most %zu bytes, not %zu", max, length);
-	if (!utf8_valid(name, length))
-		return err_member(err, member, "must be UTF-8");
-	for (size_t i = 0; i < length; i++) {
-		unsigned char c = (unsigned char)name[i];
-
-		if (c < 0x20 || c == 0x7f || (c == 0xc2 && (unsigned char)name[i + 1] < 0xa0))
-			return err_member(err, member, "must not contain control characters (byte %zu)", i + 1);
-	}
-	return 0;
-}
-
-int job_file_name_check(const char *name, const char *member, struct err *err)
-{
-	int result = check_name(name, JOB_FILE_NAME_MAX, member, err);
-
-	if (result < 0)
-		return result;
-	if (strchr(name, '/'))
-		return err_member(err, member, "must be a file name without \"/\"");
-	if (streq(name, ".") || streq(name, ".."))
-		return err_member(err, member, "must not be \"%s\"", name);
-	return 0;
-}
-
-int job_file_path_check(const char *path, const char *member, struct err *err)
-{
-	if (strlen(path) > JAIL_NAME_MAX)
-		return err_member(err, member, "must have at most %d bytes, not %zu", JAIL_NAME_MAX, strlen(path));
-	if (*path == '/')
-		return err_member(err, member, "must be relative, without \"/\" in front");
-	int levels = 0;
-
-	for (const char *segment = path, *end; segment; segment = *end ? end + 1 : NULL) {
-		if (++levels > JAIL_LEVELS_MAX)
-			return err_member(err, member, "must have at most %d folders", JAIL_LEVELS_MAX - 1);
-		end = strchrnul(segment, '/');
-		if (end == segment && *path)
-			return err_member(err, member, "must not contain \"//\" or end with \"/\"");
-		auto_free char *name = xstrndup(segment, (size_t)(end - segment));
-		int result = job_file_name_check(name, member, err);
-
-		if (result < 0)
-			return result;
-	}
-	return 0;
-}
-
-int job_conversation_check(const char *name, const char *member, struct err *err)
-{
-	return check_name(name, STORE_CONVERSATION_MAX, member, err);
-}
-
-bool job_variable_valid(const char *name, size_t length)
-{
-	if (length == 0 || (*name >= '0' && *name <= '9'))
-		return false;
-	return strspn(name, "_0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz") >= length;
-}
-
 static int check_map(const struct bind_map *map, const char *member, struct err *err)
 {
 	for (size_t i = 0; i < map->count; i++) {
@@ -174,16 +106,6 @@ static int take_environment(struct job *job, const struct job_request *request, 
 	return 0;
 }
 
-void job_wipe_env(struct job *job)
-{
-	for (char **variable = job->run.env; variable && *variable; variable++) {
-		explicit_bzero(*variable, strlen(*variable));
-		free(*variable);
-	}
-	free(job->run.env);
-	job->run.env = NULL;
-}
-
 static void take_arguments(struct job *job, const struct job_request *request)
 {
 	auto_json struct json_object *record = json_object_new_array();
@@ -194,70 +116,6 @@ static void take_arguments(struct job *job, const struct job_request *request)
 		json_object_array_add(record, json_object_new_string(request->args.items[i]));
 	}
 	job->asked.row.args_json = job_json_text(record);
-}
-
-/* The same file, or one would have to be a folder for the other. */
-static bool same_place(const char *a, const char *b)
-{
-	size_t length = MIN(strlen(a), strlen(b));
-
-	return strncmp(a, b, length) == 0 && (a[length] == '\0' || a[length] == '/') &&
-	       (b[length] == '\0' || b[length] == '/');
-}
-
-/* Name and place of one of the files. */
-static int check_file(const struct job_request *request, size_t index, bool upload, struct err *err)
-{
-	const char *name = request->files[index].name;
-	char member[MEMBER_SIZE];
-	int result;
-
-	if (upload)
-		snprintf(member, sizeof(member), "filename");
-	else
-		snprintf(member, sizeof(member), "files[%zu].filename", index);
-	if (request->paths)
-		result = job_file_path_check(name, member, err);
-	else
-		result = job_file_name_check(name, member, err);
-	if (result < 0)
-		return result;
-	for (size_t i = 0; i < index; i++)
-		if (same_place(name, request->files[i].name))
-			return err_member(err, member, "has the same name as files[%zu]%s", i,
-					  request->paths ? ", or one is a folder of the other" : "");
-	return 0;
-}
-
-int job_take_files(const struct job_request *request, bool upload, struct job_files *ret, struct err *err)
-{
-	int64_t bytes = 0, now = clock_now_us();
-
-	if (request->n_files > 0 && !request->conversation)
-		return err_member(err, "files", "need a conversation");
-	if (request->n_files > JOB_FILES_MAX)
-		return err_member(err, "files", "at most %d files with one request, not %zu", JOB_FILES_MAX,
-				  request->n_files);
-	for (size_t i = 0; i < request->n_files; i++) {
-		int result = check_file(request, i, upload, err);
-
-		if (result < 0)
-			return result;
-		bytes += (int64_t)request->files[i].length;
-	}
-	if (bytes > ret->bytes_max)
-		return err_set(err, ERR_LIMIT, "files: %lld bytes do not fit into /data, which holds %lld",
-			       (long long)bytes, (long long)ret->bytes_max);
-	ret->items = xcalloc(request->n_files + 1, sizeof(*ret->items));
-	ret->count = request->n_files;
-	for (size_t i = 0; i < request->n_files; i++) {
-		struct job_input *input = &ret->items[i];
-
-		input->name = xstrdup(request->files[i].name);
-		input->file = (struct store_file){
-			.name = input->name, .name_length = strlen(input->name), .mode = 0644, .mtime_us = now};
-	}
-	return 0;
 }
 
 static int runner_unknown(struct json_object *runners, const char *language, struct err *err)

@@ -374,3 +374,38 @@ int job_edit_last(struct store *store, const char *owner, const char *conversati
 	memcpy(ret, id, sizeof(id));
 	return 0;
 }
+
+/* -------- a look -------------------------------------------------------------------------------------- */
+
+static int nothing(struct store_txn *txn, void *work_item, struct err *err)
+{
+	(void)txn;
+	(void)work_item;
+	(void)err;
+	return 0;
+}
+
+/* Where a turn is under way the record is as that one found the folder, which has to do. */
+static bool busy(struct job_engine *engine)
+{
+	bool found = false;
+
+	pthread_mutex_lock(&engine->lock);
+	for (const struct job_turn *turn = engine->turns; turn && !found; turn = turn->next)
+		found = job_workspace_has(turn);
+	pthread_mutex_unlock(&engine->lock);
+	return found;
+}
+
+int job_edit_look(struct job_engine *engine, const struct job_request *who, struct err *err)
+{
+	struct job_visit visit;
+
+	if (!engine->workspace || busy(engine))
+		return 0;
+	int result = job_visit_init(&visit, engine, who, nothing, err);
+
+	if (result == 0)
+		result = job_visit_enter(&visit, err);
+	return result < 0 ? result : job_visit_wait(&visit, 0, err);
+}

@@ -4,9 +4,9 @@
  * Threads:
  *   request thread   checks and copies the request, puts its files into the blob folder          job.c, job_check.c
  *   reactor          owns the jailer's connection, the order of turns (job_turn.c) and the steps
- *                    of every job (job_run.c); never waits for the disk                          job_reactor.c
+ *                    of every job (job_run.c) and visit; never waits for the disk                job_reactor.c
  *   writer           the store's thread: the row's two transactions                              job_record.c
- *   I/O workers          slow disk work: open blobs, store what the run made, long output            job_io.c
+ *   I/O workers      slow disk work: open blobs, store what the run made, long output            job_io.c
  *
  * Only the reactor moves a job (job_step.h). A thread that a job is lent to reads all of it and writes what its work
  * produces; meanwhile the reactor only notes in `run` what the jail reports.
@@ -164,18 +164,7 @@ struct job_engine {
 	int64_t stop_us; /* when this phase is over; INT64_MAX: no such time */
 };
 
-/* job_check.c: request -> job, without touching anything outside */
-/* Everything but the inputs' bytes. Under the engine's lock, for `runners`; NULL: no jailer yet (ERR_UNAVAILABLE). */
-int job_take_request(struct job *job, const struct job_request *request, struct json_object *runners, struct err *err);
-/* ret->bytes_max, owner and conversation are set before. */
-int job_take_files(const struct job_request *request, bool upload, struct job_files *ret, struct err *err);
-/* The runner's own name of a language. */
-int job_take_language(struct json_object *runners, const char *language, char ret[32], struct err *err);
-void job_wipe_env(struct job *job);
-
-/* job.c */
-void job_reference(struct job *job);
-char *job_json_text(struct json_object *object); /* compact; the caller's */
+/* The files of the engine, each calling only those above it. */
 
 /* job_io.c */
 int job_io_start(struct job_engine *engine, struct err *err);
@@ -183,40 +172,86 @@ void job_lend_file(struct job_output *output); /* to an I/O worker, in turn with
 void job_io_stop(struct job_engine *engine);   /* works off what is queued first */
 void job_wake_reactor(struct job_engine *engine);
 
-/* job_reactor.c */
-int job_jailer_begin(struct job_engine *engine, struct err *err); /* the first time; a service may be away */
-void *job_reactor(void *engine);
-/* job_run.c: the steps of a job; on the reactor */
-void job_advance(struct job *job, enum job_event event);
-void job_note_failure(struct job *job, const char *why);
-extern const struct jail_events job_jail_events; /* job_report.c; of an ordinary jail, their argument is the job */
-void job_jail_lost(struct job *job, const char *why);
-void job_jail_reap(struct job *job); /* closes the jail when it is over; never from a callback */
+/* job_result.c */
+void job_changes_free(struct job_change *changes, size_t count);
+int job_recall(struct job_work_item *work_item, struct err *err); /* I/O worker: the result of run.recalled */
 
-/* job_upload.c */
-void job_tell_files(const struct job_engine *engine, const struct job_files *files); /* put into a conversation */
+/* job_files.c */
+/* ret->bytes_max, owner and conversation are set before. */
+int job_take_files(const struct job_request *request, bool upload, struct job_files *ret, struct err *err);
 int job_store_files(struct store *store, const struct job_request *request, const struct job_files *files,
 		    struct err *err); /* into blobs; slow */
+int job_put_files(struct store_txn *txn, const struct job_files *files, int64_t *ret_row, struct err *err);
+void job_tell_files(const struct job_engine *engine, const struct job_files *files); /* put into a conversation */
+
+/* job_tools.c: a job whose program calls tools; on the reactor */
+int job_tools_fill(struct job *job, struct err *err); /* their files, into a jail whose program was not sent yet */
+/* Opens them, and fills the jail unless that was done. *ret_env: the program's environment, to be freed, not its
+ * strings. */
+int job_tools_give(struct job *job, struct job_tools_given *ret, const char ***ret_env, struct err *err);
+void job_tools_tell(struct job *job);  /* the jailer, that the program waits for tools or goes on */
+void job_tools_close(struct job *job); /* nothing more is called; what was is in the result */
+
+/* job_life.c */
+struct job *job_new(struct job_engine *engine, job_turn_advance *advance); /* referenced once */
+void job_reference(struct job *job);
+void job_wipe_env(struct job *job);
+
+/* job_metrics.c */
+void job_metrics_begin(void);
+void job_metrics_runners(struct json_object *runners); /* languages have a label of their own from now on */
+void job_metrics_start(const struct job *job);         /* its turn has come */
+void job_metrics_end(const struct job *job);           /* it is recorded */
+
+/* job_workspace.c: a turn of the workspace's conversation reads the folder first, and writes there what it changed */
+int job_workspace_start(struct job_engine *engine, struct err *err); /* opens it, if the configuration names one */
+bool job_workspace_has(const struct job_turn *turn);                 /* is it a turn of that conversation? */
+int job_workspace_read(struct job_work_item *work_item, struct err *err); /* I/O worker; the work item is a turn's */
+void job_workspace_tell(struct job_turn *turn);                           /* what was read, as news; on the reactor */
+/* I/O worker: what a run changed, and the request's own files. run.result.workspace says what is not there. */
+int job_workspace_write(struct job_work_item *work_item, struct err *err);
+/* The same of files of the conversation with this hash; what is not there is the error. */
+int job_workspace_write_files(struct job_engine *engine, const char *place, const struct job_files *files,
+			      struct err *err);
+
 /* job_record.c: to and from the store */
 int job_store_text(struct store *store, const struct bind_text *text, struct store_text *ret, int *ret_fd,
 		   struct err *err);
-int job_put_files(struct store_txn *txn, const struct job_files *files, int64_t *ret_row, struct err *err);
+char *job_json_text(struct json_object *object); /* compact; the caller's */
 int job_begin_work(struct store_txn *txn, void *work_item, struct err *err);
 /* Writes nothing: sets run.recalled, or fails with the turn's error. */
 int job_key_work(struct store_txn *txn, void *work_item, struct err *err);
 bool job_has_many_files(const struct job *job); /* then before the end, as often as it is so: job_files_work */
 int job_files_work(struct store_txn *txn, void *work_item, struct err *err);
 int job_finish_work(struct store_txn *txn, void *work_item, struct err *err);
-void job_note_lost_changes(struct job *job);                        /* after job_finish_work */
-int job_prepare(struct job_work_item *work_item, struct err *err);  /* I/O worker: running files, inputs, first batch */
-int job_open_batch(struct job_work_item *work_item, struct err *err); /* I/O worker: the next batch */
-int job_store_output(struct job_work_item *work_item,
-		     struct err *err); /* I/O worker: a job_output's descriptor into a blob */
-bool job_output_inline(const struct job *job);                      /* does all output stand in rows? */
-void job_list_changes(struct job *job);                             /* result.changes out of the outputs */
-int job_store_streams(struct job_work_item *work_item, struct err *err);  /* output texts; into blobs: I/O worker */
-int job_remove_running(struct job_work_item *work_item, struct err *err); /* I/O worker */
-int job_recall(struct job_work_item *work_item,
-	       struct err *err); /* job_result.c; I/O worker: the result of run.recalled */
-void job_changes_free(struct job_change *changes, size_t count);
+void job_note_lost_changes(struct job *job); /* after job_finish_work */
+/* I/O worker: */
+int job_prepare(struct job_work_item *work_item, struct err *err);       /* output files, inputs, the first batch */
+int job_open_batch(struct job_work_item *work_item, struct err *err);    /* the next batch */
+int job_store_output(struct job_work_item *work_item, struct err *err);  /* a job_output's file, into a blob */
+int job_store_streams(struct job_work_item *work_item, struct err *err); /* output texts; into rows: on the reactor */
+int job_remove_running(struct job_work_item *work_item, struct err *err);
 void job_media_type(const char *name, int fd, char ret[STORE_MEDIA_TYPE_SIZE]); /* by name and first bytes */
+bool job_output_inline(const struct job *job);                                  /* is all output kept in rows? */
+void job_list_changes(struct job *job); /* result.changes out of the outputs */
+
+/* job_check.c: request -> job, without touching anything outside */
+/* Everything but the inputs' bytes. Under the engine's lock, for `runners`; NULL: no jailer yet (ERR_UNAVAILABLE). */
+int job_take_request(struct job *job, const struct job_request *request, struct json_object *runners, struct err *err);
+/* The runner's own name of a language. */
+int job_take_language(struct json_object *runners, const char *language, char ret[32], struct err *err);
+
+/* job_report.c: what the jailer reports of a job's jail; on the reactor */
+extern const struct jail_events job_jail_events; /* of a job's jail; their argument is the job */
+/* The verdict of a job whose program did not come to an end that could be reported. */
+void job_set_verdict(struct job *job, enum jail_verdict verdict, const char *message);
+void job_note_failure(struct job *job, const char *why);
+void job_jail_lost(struct job *job, const char *why);
+void job_jail_reap(struct job *job); /* closes the jail when it is over; never from a callback */
+
+/* job_run.c: the steps of a job, as its turn's `advance`; on the reactor */
+void job_advance(struct job_turn *turn, enum job_event event);
+
+/* job_reactor.c */
+int job_jailer_begin(struct job_engine *engine, struct err *err); /* the first time; a service may be away */
+void *job_reactor(void *engine);

@@ -100,7 +100,6 @@ void job_lend_file(struct job_output *output)
 	struct job_engine *engine = job->engine;
 	bool first;
 
-	output->work_item.work = job_store_output;
 	pthread_mutex_lock(&engine->lock);
 	first = job->run.to_store.head == NULL;
 	job_work_items_add(&job->run.to_store, &output->work_item);

@@ -1,5 +1,5 @@
-/* job_metrics.c - see job_metrics.h. */
-#include "job_metrics.h"
+/* job_metrics.c - what /metrics shows of jobs (lib/base/metrics.h). */
+#include "job_internal.h"
 
 #include <ctype.h>
 

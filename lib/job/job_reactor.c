@@ -14,9 +14,7 @@
  */
 #include "jail/client/client_runners.h"
 #include "job_internal.h"
-#include "job_metrics.h"
 #include "job_sandbox.h"
-#include "job_tools_internal.h"
 #include "lib/base/metrics.h"
 
 #include <poll.h>
@@ -109,7 +107,7 @@ static void reap(struct job *job, const char *why)
 {
 	(void)why;
 	if (job->engine->client)
-		job_advance(job, JOB_ROOM);
+		job->turn.advance(&job->turn, JOB_ROOM);
 	if (job->engine->client)
 		job_tools_tell(job);
 	job_jail_reap(job);
@@ -240,6 +238,103 @@ static void jailer_watch(struct job_engine *engine)
 		engine->ping_us = now + JOB_PING_US;
 		if (jail_client_ping(engine->client, &err) < 0)
 			jailer_lost(engine, err.text);
+	}
+}
+
+/* -------- whose turn it is ---------------------------------------------------------------------------- */
+
+/* Is the call that this one repeats still on its way? One that repeats it with other arguments does not wait: it is
+ * refused. */
+static bool repeats(const struct job_engine *engine, const struct job_turn *turn)
+{
+	if (!turn->key)
+		return false;
+	for (const struct job_turn *first = engine->turns; first != turn; first = first->next)
+		if (first->key && streq(first->key, turn->key) && streq(first->key_hash, turn->key_hash) &&
+		    streq(first->owner, turn->owner))
+			return true;
+	return false;
+}
+
+/* Has the jailer been away for too long, and the turn waited for it? */
+static bool out_of_patience(const struct job_engine *engine, const struct job_turn *turn)
+{
+	const int64_t limit_us = clock_monotonic_us() - JOB_JAILER_WAIT_US;
+
+	return !engine->connected && engine->away_since_us < limit_us && turn->since_us < limit_us;
+}
+
+static bool jail_free(const struct job_engine *engine)
+{
+	return engine->connected && engine->running + job_sandboxes_idle(engine) < (size_t)engine->config->jailer.jails;
+}
+
+enum readiness { NOT_YET, START, TURN_AWAY };
+
+/* Of a turn that has not begun. */
+static enum readiness readiness_of(const struct job_engine *engine, const struct job_turn *turn)
+{
+	if (turn->step == JOB_RECEIVING)
+		return NOT_YET;
+	if (atomic_load(&turn->cancelled))
+		return TURN_AWAY;
+	if (turn->job && out_of_patience(engine, turn))
+		return TURN_AWAY;
+	if (turn->queue && turn->queue->holder)
+		return NOT_YET;
+	if (turn->queue && turn->queue->scan == engine->scan) /* an earlier one of its conversation waits */
+		return NOT_YET;
+	if (repeats(engine, turn))
+		return NOT_YET;
+	if (!turn->job || jail_free(engine))
+		return START;
+	if (engine->connected && job_sandbox_waits(turn->job))
+		return START;
+	return NOT_YET;
+}
+
+/* The first turn for which something can be done; NULL: none. One that may start holds its queue from now on. */
+static struct job_turn *scan(struct job_engine *engine, enum readiness *ret_readiness)
+{
+	engine->scan++;
+	for (struct job_turn *turn = engine->turns; turn; turn = turn->next) {
+		if (job_turn_active(turn))
+			continue;
+		*ret_readiness = readiness_of(engine, turn);
+		if (*ret_readiness == START && turn->queue)
+			turn->queue->holder = turn;
+		if (*ret_readiness != NOT_YET)
+			return turn;
+		if (turn->queue)
+			turn->queue->scan = engine->scan;
+	}
+	return NULL;
+}
+
+static void turn_away(struct job_turn *turn)
+{
+	if (atomic_load(&turn->cancelled))
+		err_set(&turn->error, ERR_CANCELLED, "cancelled before it was started");
+	else
+		err_set(&turn->error, ERR_UNAVAILABLE, JOB_JAILER_AWAY);
+	turn->advance(turn, JOB_TURNED_AWAY);
+}
+
+static void schedule(struct job_engine *engine)
+{
+	enum readiness readiness = NOT_YET;
+	struct job_turn *turn;
+
+	for (;;) {
+		pthread_mutex_lock(&engine->lock);
+		turn = scan(engine, &readiness);
+		pthread_mutex_unlock(&engine->lock);
+		if (!turn)
+			return;
+		if (readiness == START)
+			turn->advance(turn, JOB_TURN);
+		else
+			turn_away(turn);
 	}
 }
 
@@ -374,7 +469,7 @@ void *job_reactor(void *arg)
 		if (retries(engine))
 			jailer_retry(engine);
 		job_sandboxes_expire(engine);
-		job_turns_schedule(engine);
+		schedule(engine);
 		jailer_dispatch(engine); /* what was queued goes out at once */
 		each_active(engine, reap, NULL);
 	}

@@ -44,32 +44,16 @@ int job_store_text(struct store *store, const struct bind_text *text, struct sto
 	return *ret_fd < 0 ? err_errno(err, "cannot make an anonymous file") : 0;
 }
 
-/* -------- the first transaction ----------------------------------------------------------------------- */
-
-int job_put_files(struct store_txn *txn, const struct job_files *files, int64_t *ret_row, struct err *err)
+char *job_json_text(struct json_object *object)
 {
-	struct store_conversation conversation;
-	int result = store_txn_conversation(txn, files->owner, files->conversation, &conversation, err);
+	struct buf text;
 
-	for (size_t i = 0; result == 0 && i < files->count; i++) {
-		result = store_txn_file_place(txn, conversation.row, files->items[i].file.name, err);
-		if (result == 0)
-			result = store_txn_file_put(txn, conversation.row, &files->items[i].file, err);
-		if (result == 0)
-			result = store_txn_audit_file(txn, conversation.row, files->items[i].file.name,
-						      files->items[i].file.name_length, files->token, err);
-	}
-	if (result == 0 && files->count > 0)
-		result = store_txn_conversation(txn, files->owner, files->conversation, &conversation, err);
-	if (result < 0)
-		return result;
-	if (files->count > 0 && conversation.bytes > files->bytes_max)
-		return err_set(err, ERR_LIMIT,
-			       "with this the conversation's files have %lld bytes; a program's /data holds %lld",
-			       (long long)conversation.bytes, (long long)files->bytes_max);
-	*ret_row = conversation.row;
-	return 0;
+	buf_init(&text, SIZE_MAX);
+	json_print(&text, object);
+	return buf_steal(&text, NULL);
 }
+
+/* -------- the first transaction ----------------------------------------------------------------------- */
 
 static struct store_request request_of(const struct job *job)
 {
@@ -144,25 +128,6 @@ int job_begin_work(struct store_txn *txn, void *work_item, struct err *err)
 }
 
 /* -------- what goes into the jail --------------------------------------------------------------------- */
-
-void job_inputs_add(struct job_input **inputs, size_t *count, const struct store_file *file)
-{
-	struct job_input *input;
-
-	if ((*count & (*count - 1)) == 0) /* twice the room: for thousands copying would be the most */
-		*inputs = xrealloc(*inputs, MAX(*count * 2, (size_t)1), sizeof(**inputs));
-	input = &(*inputs)[(*count)++];
-	input->name = xstrndup(file->name, file->name_length);
-	input->file = *file;
-	input->file.name = input->name;
-}
-
-void job_inputs_free(struct job_input *inputs, size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		free(inputs[i].name);
-	free(inputs);
-}
 
 static int add_input(void *arg, const struct store_execution_file *found)
 {
@@ -296,11 +261,6 @@ static int record_stream(struct job *job, int fd, struct store_text *ret, struct
 	ret_answer->data = steal(&text);
 	*ret_more = length > answer_max;
 	return 0;
-}
-
-const char *job_change_text(enum jail_change_kind kind)
-{
-	return kind == JAIL_FILE_NOT_KEPT ? "lost" : jail_change_text(kind);
 }
 
 static struct store_execution_file for_store(const struct job_change *change)

@@ -11,7 +11,6 @@
 #include "job_internal.h"
 #include "job_known.h"
 #include "job_secret.h"
-#include "job_tools_internal.h"
 #include "lib/base/utf8.h"
 #include "lib/store/blob/store_blob.h"
 #include "lib/store/record/store_execution.h"

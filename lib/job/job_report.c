@@ -1,13 +1,52 @@
 /* job_report.c - what the jailer reports of a job's jail, as events for job_run.c; on the reactor. */
 #include "job_internal.h"
-#include "job_tools_internal.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "lib/base/utf8.h"
+
 #define COPY_MOST   (256 * 1024) /* bytes of a file that waits in memory … */
 #define COPIES_MOST (64u << 20)  /* … and of all of them */
+
+/* The verdict of a job whose program did not come to an end that could be reported. */
+void job_set_verdict(struct job *job, enum jail_verdict verdict, const char *message)
+{
+	struct jail_result *result = &job->run.result.jail;
+
+	jail_result_clear(result);
+	*result = (struct jail_result){.verdict = verdict, .exit_code = -1};
+	snprintf(result->message, sizeof(result->message), "%.*s",
+		 (int)utf8_cut(message, strlen(message), sizeof(result->message) - 1), message);
+	snprintf(result->runner, sizeof(result->runner), "%s", job->asked.row.language);
+	job->run.has_verdict = true;
+}
+
+/* Nothing more comes from the jail, and something went wrong: the program's own verdict, if there is one, is not the
+ * whole truth any more. */
+void job_note_failure(struct job *job, const char *why)
+{
+	if (!job->run.has_verdict || job->run.result.jail.verdict != JAIL_XX)
+		job_set_verdict(job, JAIL_XX, why);
+	job->run.jail_over = true;
+}
+
+void job_jail_reap(struct job *job)
+{
+	struct job_run *run = &job->run;
+
+	if (!run->jail || !run->jail_over)
+		return;
+	if (!run->sandbox) /* else it is the sandbox's */
+		jail_close(run->jail);
+	run->jail = NULL;
+}
+
+static void advance(struct job *job, enum job_event event)
+{
+	job->turn.advance(&job->turn, event);
+}
 
 static void on_done(void *arg, const struct jail_result *result)
 {
@@ -19,7 +58,7 @@ static void on_done(void *arg, const struct jail_result *result)
 	jail_result_share(&job->run.result.jail);
 	job_tools_close(job);
 	job->run.has_verdict = true;
-	job_advance(job, JOB_VERDICT);
+	advance(job, JOB_VERDICT);
 }
 
 static void output_stored(struct job_work_item *work_item)
@@ -33,7 +72,7 @@ static void output_stored(struct job_work_item *work_item)
 	else
 		job->engine->storing--;
 	free(steal(&output->copy));
-	job_advance(job, JOB_FILE_STORED);
+	advance(job, JOB_FILE_STORED);
 }
 
 /* Where many files wait, small ones wait in memory: while the jailer is not read, all other runs wait, too. */
@@ -79,7 +118,7 @@ static void on_file(void *arg, const struct jail_change *change)
 	job->run.storing++;
 	if (!copy_small(output, change->size) && ++engine->storing >= engine->backlog)
 		jail_client_hold(engine->client);
-	output->work_item = (struct job_work_item){.engine = engine, .back = output_stored};
+	output->work_item = (struct job_work_item){.engine = engine, .work = job_store_output, .back = output_stored};
 	job_lend_file(output);
 }
 
@@ -88,7 +127,7 @@ static void on_collected(void *arg)
 	struct job *job = arg;
 
 	job->run.jail_over = true;
-	job_advance(job, JOB_JAIL_OVER);
+	advance(job, JOB_JAIL_OVER);
 }
 
 /* Opening, filling or collecting failed. A live sandbox may fail when its run is over and being recorded: that is the
@@ -99,7 +138,7 @@ static void on_failed(void *arg, const struct err *err)
 
 	if (!job->run.jail_over)
 		job_note_failure(job, err->text);
-	job_advance(job, JOB_JAIL_OVER);
+	advance(job, JOB_JAIL_OVER);
 }
 
 const struct jail_events job_jail_events = {
@@ -116,5 +155,5 @@ void job_jail_lost(struct job *job, const char *why)
 	if (!job->run.jail_over)
 		job_note_failure(job, why);
 	job_jail_reap(job);
-	job_advance(job, JOB_JAIL_OVER);
+	advance(job, JOB_JAIL_OVER);
 }

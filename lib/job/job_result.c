@@ -10,6 +10,11 @@
 #include <stdio.h>
 #include <string.h>
 
+const char *job_change_text(enum jail_change_kind kind)
+{
+	return kind == JAIL_FILE_NOT_KEPT ? "lost" : jail_change_text(kind);
+}
+
 static struct jail_usage usage_of(const struct store_usage *usage)
 {
 	return (struct jail_usage){

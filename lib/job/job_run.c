@@ -9,50 +9,12 @@
  * Once a row was begun there is one way to its end, settle(): there the job gets its verdict if it has none yet.
  */
 #include "job_internal.h"
-#include "job_metrics.h"
 #include "job_sandbox.h"
-#include "job_tools_internal.h"
-#include "job_workspace.h"
 
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-
-#include "lib/base/utf8.h"
-
-/* The verdict of a job whose program did not come to an end that could be reported. */
-static void set_outcome(struct job *job, enum jail_verdict verdict, const char *message)
-{
-	struct jail_result *result = &job->run.result.jail;
-
-	jail_result_clear(result);
-	*result = (struct jail_result){.verdict = verdict, .exit_code = -1};
-	snprintf(result->message, sizeof(result->message), "%.*s",
-		 (int)utf8_cut(message, strlen(message), sizeof(result->message) - 1), message);
-	snprintf(result->runner, sizeof(result->runner), "%s", job->asked.row.language);
-	job->run.has_verdict = true;
-}
-
-/* Nothing more comes from the jail, and something went wrong: the program's own verdict, if there is one, is not the
- * whole truth any more. */
-void job_note_failure(struct job *job, const char *why)
-{
-	if (!job->run.has_verdict || job->run.result.jail.verdict != JAIL_XX)
-		set_outcome(job, JAIL_XX, why);
-	job->run.jail_over = true;
-}
-
-void job_jail_reap(struct job *job)
-{
-	struct job_run *run = &job->run;
-
-	if (!run->jail || !run->jail_over)
-		return;
-	if (!run->sandbox) /* else it is the sandbox's */
-		jail_close(run->jail);
-	run->jail = NULL;
-}
 
 /* -------- the end ------------------------------------------------------------------------------------- */
 
@@ -150,7 +112,7 @@ static enum job_step settle(struct job *job)
 	if (!run->jail_over || run->storing > 0)
 		return JOB_COLLECTING;
 	if (!run->has_verdict)
-		set_outcome(job, JAIL_XX, "the jail ended without a result");
+		job_set_verdict(job, JAIL_XX, "the jail ended without a result");
 	job_tools_close(job);
 	job_list_changes(job);
 	if (run->sandbox)
@@ -187,7 +149,7 @@ static int open_jail(struct job *job, struct err *err)
 	};
 
 	if (job->asked.live)
-		return job_sandbox_take(job, err);
+		return job_sandbox_take(job, &job_jail_events, err);
 	return jail_open(job->engine->client, &spec, &job_jail_events, job, &job->run.jail, err);
 }
 
@@ -329,7 +291,7 @@ static enum job_step fill(struct job *job)
 	struct err err = ERR_INIT;
 
 	if (!run->jail_over && atomic_load(&job->turn.cancelled)) {
-		set_outcome(job, JAIL_CX, "cancelled before the program was started");
+		job_set_verdict(job, JAIL_CX, "cancelled before the program was started");
 		run->jail_over = true;
 	}
 	if (run->jail_over)
@@ -397,9 +359,10 @@ static void publish(struct job *job)
 	job_release(job);
 }
 
-void job_advance(struct job *job, enum job_event event)
+void job_advance(struct job_turn *turn, enum job_event event)
 {
-	const enum job_step step = job->turn.step;
+	struct job *job = turn->job;
+	const enum job_step step = turn->step;
 	transition *due = transitions[step][event];
 
 	if (!due)
@@ -410,6 +373,6 @@ void job_advance(struct job *job, enum job_event event)
 	if (next == JOB_OVER && step != JOB_OVER)
 		publish(job);
 	else if (next != step)
-		job_turn_step(&job->turn, next);
+		job_turn_step(turn, next);
 	job_release(job);
 }

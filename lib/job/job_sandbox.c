@@ -29,7 +29,7 @@ static void live_done(void *arg, const struct jail_result *result)
 
 	sandbox->over = sandbox->over || result->ended;
 	if (sandbox->job)
-		job_jail_events.done(sandbox->job, result);
+		sandbox->events->done(sandbox->job, result);
 }
 
 static void live_file(void *arg, const struct jail_change *change)
@@ -37,7 +37,7 @@ static void live_file(void *arg, const struct jail_change *change)
 	struct job_sandbox *sandbox = arg;
 
 	if (sandbox->job)
-		job_jail_events.file(sandbox->job, change);
+		sandbox->events->file(sandbox->job, change);
 	else
 		close_pointer(&change->fd);
 }
@@ -47,7 +47,7 @@ static void live_collected(void *arg)
 	struct job_sandbox *sandbox = arg;
 
 	if (sandbox->job)
-		job_jail_events.collected(sandbox->job);
+		sandbox->events->collected(sandbox->job);
 }
 
 static void live_failed(void *arg, const struct err *err)
@@ -57,7 +57,7 @@ static void live_failed(void *arg, const struct err *err)
 	sandbox->over = true;
 	sandbox->cause = "lost";
 	if (sandbox->job)
-		job_jail_events.failed(sandbox->job, err);
+		sandbox->events->failed(sandbox->job, err);
 }
 
 static const struct jail_events live_events = {
@@ -214,7 +214,7 @@ static int take_limits(struct job *job, const struct job_sandbox *sandbox, struc
 	return 0;
 }
 
-int job_sandbox_take(struct job *job, struct err *err)
+int job_sandbox_take(struct job *job, const struct jail_events *events, struct err *err)
 {
 	struct job_sandbox *sandbox = find(job->engine, job->asked.place, job->asked.row.language);
 	int result;
@@ -227,6 +227,7 @@ int job_sandbox_take(struct job *job, struct err *err)
 	if (result < 0)
 		return result;
 	sandbox->job = job;
+	sandbox->events = events;
 	job->run.sandbox = sandbox;
 	job->run.jail = sandbox->jail;
 	snprintf(job->run.sandbox_id, sizeof(job->run.sandbox_id), "%s", sandbox->id);

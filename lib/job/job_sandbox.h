@@ -23,6 +23,7 @@ struct job_sandbox {
 	char place[SHA256_HEX_SIZE]; /* the conversation's hash, which says the owner too */
 	struct jail *jail;           /* NULL: the jailer is gone */
 	struct job *job;             /* the run that has it; NULL: idle */
+	const struct jail_events *events; /* what the run wants to hear of its jail */
 	int64_t runs, idle_since_us;
 	struct jail_limits limits;
 	bool network;
@@ -33,8 +34,8 @@ struct job_sandbox {
 };
 
 /* Gives the job its sandbox, a new one if there is none: ERR_LIMIT where there may be no more, ERR_INVALID where it
- * asks for other limits than the sandbox has. */
-int job_sandbox_take(struct job *job, struct err *err);
+ * asks for other limits than the sandbox has. `events` get the job as their argument. */
+int job_sandbox_take(struct job *job, const struct jail_events *events, struct err *err);
 /* The run's row was never written: as if it had not been asked for. */
 void job_sandbox_return(struct job *job);
 /* The run is over and recorded: the sandbox waits for the next one, or ends. */

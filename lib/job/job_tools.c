@@ -1,5 +1,5 @@
-/* job_tools.c - see job_tools.h and job_tools_internal.h. */
-#include "job_tools_internal.h"
+/* job_tools.c - see job_tools.h, and job_internal.h for the engine's part. */
+#include "job_internal.h"
 
 #include <string.h>
 #include <sys/eventfd.h>

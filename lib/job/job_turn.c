@@ -1,15 +1,12 @@
 /*
  * job_turn.c - see job_turn.h.
  *
- * All turns stand in one list, in order of arrival, each also counted in the queue of its conversation. A scan goes
- * through the list and starts what is ready: of a conversation at most one, and none before an earlier one of it that
- * had to wait; a call that repeats an earlier one (the same idempotency key) waits for that one's end, because its
- * result will be its own.
+ * All turns are in one list, in order of arrival, each also counted in the queue of its conversation. Which of them
+ * begins is job_reactor.c's to decide.
  *
  * The list also says where every job is (job_engine_list). Jobs that are over leave a copy of their line in a ring.
  */
 #include "job_internal.h"
-#include "job_sandbox.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -39,8 +36,7 @@ static void returned(struct job_work_item *work_item)
 	turn->advance(turn, JOB_RETURNED);
 }
 
-void job_turn_init(struct job_turn *turn, struct job_engine *engine,
-		   void (*advance)(struct job_turn *turn, enum job_event event))
+void job_turn_init(struct job_turn *turn, struct job_engine *engine, job_turn_advance *advance)
 {
 	*turn = (struct job_turn){.advance = advance, .work_item = {.engine = engine, .back = returned}};
 	turn->work_item.error = &turn->error;
@@ -220,104 +216,7 @@ size_t job_engine_list(struct job_engine *engine, struct job_listing **ret)
 	return count;
 }
 
-/* -------- whose turn it is ---------------------------------------------------------------------------- */
-
 bool job_turn_active(const struct job_turn *turn)
 {
 	return turn->step > JOB_WAITING && turn->step < JOB_OVER;
-}
-
-/* Is the call that this one repeats still on its way? One that repeats it with other arguments does not wait: it is
- * refused. */
-static bool repeats(const struct job_engine *engine, const struct job_turn *turn)
-{
-	if (!turn->key)
-		return false;
-	for (const struct job_turn *first = engine->turns; first != turn; first = first->next)
-		if (first->key && streq(first->key, turn->key) && streq(first->key_hash, turn->key_hash) &&
-		    streq(first->owner, turn->owner))
-			return true;
-	return false;
-}
-
-/* Has the jailer been away for too long, and the turn waited for it? */
-static bool out_of_patience(const struct job_engine *engine, const struct job_turn *turn)
-{
-	const int64_t limit_us = clock_monotonic_us() - JOB_JAILER_WAIT_US;
-
-	return !engine->connected && engine->away_since_us < limit_us && turn->since_us < limit_us;
-}
-
-static bool jail_free(const struct job_engine *engine)
-{
-	return engine->connected && engine->running + job_sandboxes_idle(engine) < (size_t)engine->config->jailer.jails;
-}
-
-enum readiness { NOT_YET, START, TURN_AWAY };
-
-/* Of a turn that has not begun. */
-static enum readiness readiness_of(const struct job_engine *engine, const struct job_turn *turn)
-{
-	if (turn->step == JOB_RECEIVING)
-		return NOT_YET;
-	if (atomic_load(&turn->cancelled))
-		return TURN_AWAY;
-	if (turn->job && out_of_patience(engine, turn))
-		return TURN_AWAY;
-	if (turn->queue && turn->queue->holder)
-		return NOT_YET;
-	if (turn->queue && turn->queue->scan == engine->scan) /* an earlier one of its conversation waits */
-		return NOT_YET;
-	if (repeats(engine, turn))
-		return NOT_YET;
-	if (!turn->job || jail_free(engine))
-		return START;
-	if (engine->connected && job_sandbox_waits(turn->job))
-		return START;
-	return NOT_YET;
-}
-
-/* The first turn for which something can be done; NULL: none. One that may start holds its queue from now on. */
-static struct job_turn *scan(struct job_engine *engine, enum readiness *ret_readiness)
-{
-	engine->scan++;
-	for (struct job_turn *turn = engine->turns; turn; turn = turn->next) {
-		if (job_turn_active(turn))
-			continue;
-		*ret_readiness = readiness_of(engine, turn);
-		if (*ret_readiness == START && turn->queue)
-			turn->queue->holder = turn;
-		if (*ret_readiness != NOT_YET)
-			return turn;
-		if (turn->queue)
-			turn->queue->scan = engine->scan;
-	}
-	return NULL;
-}
-
-static void turn_away(struct job_turn *turn)
-{
-	if (atomic_load(&turn->cancelled))
-		err_set(&turn->error, ERR_CANCELLED, "cancelled before it was started");
-	else
-		err_set(&turn->error, ERR_UNAVAILABLE, JOB_JAILER_AWAY);
-	turn->advance(turn, JOB_TURNED_AWAY);
-}
-
-void job_turns_schedule(struct job_engine *engine)
-{
-	enum readiness readiness = NOT_YET;
-	struct job_turn *turn;
-
-	for (;;) {
-		pthread_mutex_lock(&engine->lock);
-		turn = scan(engine, &readiness);
-		pthread_mutex_unlock(&engine->lock);
-		if (!turn)
-			return;
-		if (readiness == START)
-			turn->advance(turn, JOB_TURN);
-		else
-			turn_away(turn);
-	}
 }

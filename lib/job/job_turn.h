@@ -51,6 +51,8 @@ struct job_queue {
 	uint64_t scan;                 /* the last scan that had to leave one of them waiting */
 };
 
+struct job_turn;
+typedef void job_turn_advance(struct job_turn *turn, enum job_event event);
 struct job_turn {
 	struct job_turn *next, *previous; /* engine->turns, in order of arrival */
 	struct job_queue *queue;          /* NULL: no conversation */
@@ -58,7 +60,7 @@ struct job_turn {
 	int64_t since_us; /* of the monotonic clock: when `step` began */
 	atomic_bool cancelled;
 	struct job *job; /* NULL: an upload or a reset; they need no jail */
-	void (*advance)(struct job_turn *turn, enum job_event event);
+	job_turn_advance *advance;
 	struct job_work_item work_item;
 	struct workspace_names read; /* files that were found changed in the workspace's folder */
 	struct err error; /* why it could not be done; code ERR_NONE: it could, so far */
@@ -66,13 +68,10 @@ struct job_turn {
 	const char *owner, *token_id, *place;
 	const char *key, *key_hash; /* NULL: no idempotency key */
 };
-void job_turn_init(struct job_turn *turn, struct job_engine *engine,
-		   void (*advance)(struct job_turn *turn, enum job_event event));
+void job_turn_init(struct job_turn *turn, struct job_engine *engine, job_turn_advance *advance);
 /* Takes a place in the order, in step `receiving`, or refuses. Under the engine's lock. */
 int job_turn_enter(struct job_turn *turn, struct err *err);
 void job_turn_step(struct job_turn *turn, enum job_step step);
 /* Leaves the order: step `over`. The caller wakes what waits. */
 void job_turn_over(struct job_turn *turn);
 bool job_turn_active(const struct job_turn *turn); /* it has begun and is not over */
-/* Starts or turns away everything that can be; on the reactor. */
-void job_turns_schedule(struct job_engine *engine);

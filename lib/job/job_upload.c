@@ -9,34 +9,6 @@
 #include "lib/store/record/store_file.h"
 #include "lib/store/record/store_space.h"
 
-void job_tell_files(const struct job_engine *engine, const struct job_files *files)
-{
-	struct job_news news = {.owner = files->owner, .conversation = files->conversation};
-
-	for (size_t i = 0; engine->tell && i < files->count; i++) {
-		news.name = files->items[i].file.name;
-		news.name_length = files->items[i].file.name_length;
-		engine->tell(engine->tell_arg, &news);
-	}
-}
-
-int job_store_files(struct store *store, const struct job_request *request, const struct job_files *files,
-		    struct err *err)
-{
-	for (size_t i = 0; i < files->count; i++) {
-		const struct job_file *from = &request->files[i];
-		struct store_file *file = &files->items[i].file;
-		int result = store_blob_put(store, from->data, from->length, file->blob, err);
-
-		if (result < 0)
-			return err_wrap(err, "keeping the file \"%s\"", file->name);
-		file->size = (int64_t)from->length;
-		store_media_type(file->name, file->name_length, (const unsigned char *)from->data, from->length,
-				 file->media_type);
-	}
-	return 0;
-}
-
 static int upload_work(struct store_txn *txn, void *work_item, struct err *err)
 {
 	struct job_visit *visit = job_visit_of(work_item);

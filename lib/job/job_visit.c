@@ -1,6 +1,5 @@
 /* job_visit.c - see job_visit.h. */
 #include "job_visit.h"
-#include "job_workspace.h"
 
 #include <errno.h>
 #include <string.h>
@@ -51,6 +50,14 @@ static enum job_step take_turn(struct job_visit *visit)
 	return JOB_READING;
 }
 
+/* I/O worker. */
+static int write_workspace(struct job_work_item *work_item, struct err *err)
+{
+	const struct job_visit *visit = job_visit_of(work_item);
+
+	return job_workspace_write_files(work_item->engine, visit->place, &visit->files, err);
+}
+
 static enum job_step recorded(struct job_visit *visit)
 {
 	struct job_work_item *work_item = &visit->turn.work_item;
@@ -60,7 +67,7 @@ static enum job_step recorded(struct job_visit *visit)
 	job_tell_files(work_item->engine, &visit->files);
 	if (visit->files.count == 0 || !job_workspace_has(&visit->turn))
 		return JOB_OVER;
-	job_lend_io(work_item, job_workspace_write_visit);
+	job_lend_io(work_item, write_workspace);
 	return JOB_WRITING;
 }
 

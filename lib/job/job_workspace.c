@@ -1,9 +1,10 @@
-/* job_workspace.c - see job_workspace.h. */
-#include "job_workspace.h"
+/*
+ * job_workspace.c - the engine's side of a workspace (workspace.h): a turn of its conversation begins with reading the
+ * folder, and ends with writing there what it changed.
+ */
+#include "job_internal.h"
 
 #include <string.h>
-
-#include "job_edit.h"
 
 int job_workspace_start(struct job_engine *engine, struct err *err)
 {
@@ -85,16 +86,14 @@ int job_workspace_write(struct job_work_item *work_item, struct err *err)
 	return 0;
 }
 
-int job_workspace_write_visit(struct job_work_item *work_item, struct err *err)
+int job_workspace_write_files(struct job_engine *engine, const char *place, const struct job_files *files,
+			      struct err *err)
 {
-	const struct job_visit *visit = job_visit_of(work_item);
-	struct job_engine *engine = work_item->engine;
-	const struct job_files *files = &visit->files;
 	auto_free struct workspace_change *changes = xcalloc(files->count + 1, sizeof(*changes));
 	auto_free struct store_file *now = xcalloc(files->count + 1, sizeof(*now));
 	struct store_conversation conversation;
 	auto_buf struct buf note = {0};
-	int result = store_conversation_by_hash(engine->store, visit->place, &conversation, err);
+	int result = store_conversation_by_hash(engine->store, place, &conversation, err);
 
 	for (size_t i = 0; result == 0 && i < files->count; i++) {
 		const struct store_file *file = &files->items[i].file;
@@ -115,37 +114,3 @@ int job_workspace_write_visit(struct job_work_item *work_item, struct err *err)
 	return note.length > 0 ? err_set(err, ERR_CONFLICT, "%s", note.data) : 0;
 }
 
-/* -------- a look -------------------------------------------------------------------------------------- */
-
-static int nothing(struct store_txn *txn, void *work_item, struct err *err)
-{
-	(void)txn;
-	(void)work_item;
-	(void)err;
-	return 0;
-}
-
-/* Where a turn is under way the record is as that one found the folder, which has to do. */
-static bool busy(struct job_engine *engine)
-{
-	bool found = false;
-
-	pthread_mutex_lock(&engine->lock);
-	for (const struct job_turn *turn = engine->turns; turn && !found; turn = turn->next)
-		found = job_workspace_has(turn);
-	pthread_mutex_unlock(&engine->lock);
-	return found;
-}
-
-int job_edit_look(struct job_engine *engine, const struct job_request *who, struct err *err)
-{
-	struct job_visit visit;
-
-	if (!engine->workspace || busy(engine))
-		return 0;
-	int result = job_visit_init(&visit, engine, who, nothing, err);
-
-	if (result == 0)
-		result = job_visit_enter(&visit, err);
-	return result < 0 ? result : job_visit_wait(&visit, 0, err);
-}

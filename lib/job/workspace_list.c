@@ -1,4 +1,4 @@
-/* workspace_list.c - lists of files, and the marks by which a file is known to be as it was; see workspace_internal.h. */
+/* workspace_list.c - lists of files, and marks by which a file is known to be as it was; see workspace_internal.h. */
 #include "workspace_internal.h"
 
 #include <string.h>
