@@ -25,8 +25,8 @@ static int variable(const char *name, int *ret, struct err *err)
 	if (!text || !*text)
 		return 0;
 	if (parse_u64(text, 0, VARIABLE_MAX, &value) < 0)
-		return err_set(err, ERR_INVALID, "%s is '%s', which is no number of a shard: say --shard K/N", name,
-			       text);
+		return err_set(err, ERR_INVALID, "%s is '%s', which is not the number of a shard: give --shard K/N",
+			       name, text);
 	*ret = (int)value;
 	return 1;
 }

@@ -77,7 +77,7 @@ int tool_files_execution(const struct tool_call *call, const char *conversation,
 	if (!id_valid(id) || store_execution_find(store, id, &found, NULL) < 0 ||
 	    !streq(found.owner, call->token->owner) || !streq(found.conversation, conversation)) {
 		store_execution_clear(&found);
-		return err_member(err, "executionId", "is no call of this conversation");
+		return err_member(err, "executionId", "is not the id of a call of this conversation");
 	}
 	*ret = found;
 	return 0;

@@ -129,7 +129,7 @@ static int list(struct tool_call *call, const void *bound, struct tool_result *r
 	buf_init(&listing.text, RUN_TEXT_MAX);
 	result = store_conversation_files(call->server->store, conversation.row, &page, add_file, &listing, err);
 	if (result == 0 && *folder && listing.count == 0 && !*after)
-		result = err_member(err, "path", "is no folder with files in it; leave it out to list all");
+		result = err_member(err, "path", "names no folder that has files; leave it out to list all files");
 	if (result == 0)
 		answer(&listing, ret);
 	json_object_put(listing.files);

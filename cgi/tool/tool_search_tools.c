@@ -252,7 +252,8 @@ static int find_exact(const struct lists *lists, const char *name, struct upstre
 	if (lists->unavailable && json_object_array_length(lists->unavailable) > 0)
 		return err_set(err, ERR_UNAVAILABLE, "%s",
 			       json_object_get_string(json_object_array_get_idx(lists->unavailable, 0)));
-	return err_set(err, ERR_NOT_FOUND, "\"%.64s\" is no \"server.tool\" that you can use: see search_tools", name);
+	return err_set(err, ERR_NOT_FOUND,
+		       "\"%.64s\" does not name a tool that you can use (\"server.tool\"): see search_tools", name);
 }
 
 static int describe(struct tool_call *call, const void *bound, struct tool_result *ret, struct err *err)

@@ -186,8 +186,8 @@ static void check_groups(struct warning *warning, struct grade_node *node)
 {
 	for (char **name = node->is_case ? NULL : node->settings.require_pass; name && *name; name++)
 		if (!grade_data_find(warning->judge->root, *name))
-			add_warning(warning, xasprintf("data/%s: require_pass names %s, which is no group: nobody "
-						       "has points in this one",
+			add_warning(warning, xasprintf("data/%s: require_pass names %s, which is not a group, "
+						       "so no submission has points in this one",
 						       node->name, *name));
 	for (size_t i = 0; i < node->count; i++)
 		check_groups(warning, node->children[i]);

@@ -314,7 +314,7 @@ int job_edit_restore(struct job_engine *engine, const struct job_request *who, c
 	if (result == 0 && (!id_valid(state->execution) ||
 			    store_execution_find(engine->store, state->execution, &execution, NULL) < 0 ||
 			    !streq(execution.owner, who->owner) || !streq(execution.conversation, who->conversation)))
-		result = err_member(err, "executionId", "is no call of this conversation");
+		result = err_member(err, "executionId", "is not the id of a call of this conversation");
 	if (result == 0)
 		result = choose_state(engine->store, &execution, state->after, &restore, err);
 	if (result == 0)

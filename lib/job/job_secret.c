@@ -97,7 +97,7 @@ static int check_value(const char *name, const char *value, struct err *err)
 	if (length > 0 && length < MASK_LEAST)
 		return err_member(err, "secrets",
 				  "\"%s\" has %zu bytes: fewer than %d cannot be kept out of the output. Put it into "
-				  "environment if it is no secret",
+				  "environment if it is not secret",
 				  name, length, MASK_LEAST);
 	return 0;
 }
@@ -265,7 +265,7 @@ int job_mask_file(const struct mask *mask, int *fd, struct err *err)
 	if (result < 0 || veil.stream.marks == 0)
 		return result;
 	if (!text)
-		return err_set(err, ERR_INVALID, "it is no text and holds a secret");
+		return err_set(err, ERR_INVALID, "it holds a secret and is not text");
 	close(*fd);
 	*fd = steal_fd(&veil.shown);
 	return 0;

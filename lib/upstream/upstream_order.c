@@ -314,7 +314,7 @@ static void call_answered(struct upstream_order *order, struct raw result)
 
 	raw_members(result, names, PARTS, parts);
 	if (!raw_is_object(result))
-		connection_end_error(order, UPSTREAM_PROTOCOL, "%s answered with something that is no result",
+		connection_end_error(order, UPSTREAM_PROTOCOL, "%s did not answer with a result",
 				     order->connection->server->name);
 	else if (raw_is(parts[TYPE], "\"input_required\""))
 		input_required(order, result);

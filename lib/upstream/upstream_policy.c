@@ -137,7 +137,7 @@ int upstream_policy_check(const char *grant, struct err *err)
 
 		if (!next_entry(&grant, &entry) || strpbrk(entry.text, " \t\n\"\\/") != NULL)
 			return err_set(err, ERR_INVALID,
-				       "\"%.64s\" is no list of SERVER, SERVER.PATTERN, ask:SERVER.PATTERN or "
+				       "\"%.64s\" is not a list of SERVER, SERVER.PATTERN, ask:SERVER.PATTERN or "
 				       "deny:SERVER.PATTERN between commas",
 				       text);
 	}

@@ -269,11 +269,11 @@ Not kept pipe: named pipe" ] || { text >&2 && false; }
 	[[ $output == *"+TWO"*"Not kept pipe"* ]]
 	run -3 "$SP_BIN/sallyport" diff --config "$SP_CONFIG" 00000000
 	sp_call diff "{\"conversationId\":\"w\",\"executionId\":\"$first\"}"
-	refused "executionId: is no call of this conversation"
+	refused "executionId: is not the id of a call of this conversation"
 	sp_call diff "{\"conversationId\":\"u\",\"executionId\":\"x' or 1\"}"
-	refused "executionId: is no call of this conversation"
+	refused "executionId: is not the id of a call of this conversation"
 	SP_TOKEN=$BOB sp_call diff "{\"conversationId\":\"u\",\"executionId\":\"$first\"}"
-	refused "executionId: is no call of this conversation"
+	refused "executionId: is not the id of a call of this conversation"
 }
 
 @test "diff is bounded: large files by size, many counted" {
@@ -317,7 +317,7 @@ Not kept pipe: named pipe" ] || { text >&2 && false; }
 	sp_call restore_files "{\"conversationId\":\"r\",\"state\":\"between\"}"
 	refused state
 	SP_TOKEN=$BOB sp_call restore_files "{\"conversationId\":\"r\",\"executionId\":\"$first\"}"
-	refused "executionId: is no call of this conversation"
+	refused "executionId: is not the id of a call of this conversation"
 	run -0 "$SP_BIN/sallyport" undo --config "$SP_CONFIG" "$second" --after
 	[ "$output" = "2 files put back, 1 removed" ]
 	[ "$(names r)" = "dir keep" ]

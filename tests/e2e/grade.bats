@@ -294,7 +294,7 @@ of_classes() {
 	mv p/data/secret/1.* p/data/secret/g
 	printf 'max_score: 100\nrequire_pass: [secret/nowhere]\n' >p/data/secret/g/test_group.yaml
 	judge 0 p
-	[ "$(jq -c .summary.warnings <<<"$summary")" = '["data/secret/g: require_pass names secret/nowhere, which is no group: nobody has points in this one"]' ]
+	[ "$(jq -c .summary.warnings <<<"$summary")" = '["data/secret/g: require_pass names secret/nowhere, which is not a group, so no submission has points in this one"]' ]
 	printf 'max_score: 100\n' >p/data/secret/g/test_group.yaml
 	echo 5 >p/data/secret/g/2.ans
 	printf 'version https://git-lfs.github.com/spec/v1\noid sha256:%064d\nsize 1234567\n' 0 >p/data/secret/g/3.in

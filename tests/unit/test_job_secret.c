@@ -134,7 +134,7 @@ static void files_are_masked(void **state)
 	assert_int_equal(change_of(result, "note.txt")->file.size, strlen("it is ***.\n"));
 	assert_int_equal(change_of(result, "plain.txt")->kind, JAIL_FILE_CREATED);
 	assert_int_equal(change_of(result, "binary")->kind, JAIL_FILE_NOT_KEPT);
-	assert_string_equal(change_of(result, "binary")->reason, "it is no text and holds a secret");
+	assert_string_equal(change_of(result, "binary")->reason, "it holds a secret and is not text");
 	assert_int_equal(change_of(result, "*** (1)")->kind, JAIL_FILE_NOT_KEPT);
 	assert_string_equal(change_of(result, "***x (2)")->reason, "its name holds a secret");
 	assert_int_equal(nftw(f.dir, find_secret, 16, FTW_PHYS), 0);
