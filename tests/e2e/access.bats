@@ -149,7 +149,7 @@ ROUTES='
 	GET /readyz 200 200 200 200 200
 	GET /metrics 200 200 200 200 200
 '
-@test "each route of the table asks for a token, and for the scope that it needs" {
+@test "each route of the table asks for a token with the scope that it needs" {
 	local method path statuses place status scope
 	diff <(sed -nE 's/^\t\{"(\/[^"]*)", (true|false), ".*/\1/p' "$SP_ROOT/cgi/routes.c" | sort) <(awk 'NF { print $2 }' <<<"$ROUTES" | sort -u)
 	scoped admin
@@ -208,7 +208,7 @@ ROUTES='
 	forbidden files
 }
 
-@test "unknown scopes are refused, and list shows those there are" {
+@test "a token with an unknown scope is refused with the list of scopes" {
 	run -2 "$SP_BIN/sallyport" token add --config "$SP_CONFIG" --owner alice --scope run,root
 	[[ $output == *"scope 'root' is unknown; use run, files, network or admin"* ]]
 	run -2 "$SP_BIN/sallyport" token add --config "$SP_CONFIG" --owner alice --scope ,
@@ -262,7 +262,7 @@ ROUTES='
 	run -2 "$SP_BIN/sallyport" token add --config "$SP_CONFIG" --owner eve --results none
 }
 
-@test "the address comes before the token, and the client's name changes nothing; its lists are those of all" {
+@test "?results= of the address wins over the token's setting" {
 	local name lists=() arguments='{"conversationId":"m","language":"bash","code":"echo 1"}'
 	local call='{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"run_code","arguments":'"$arguments"'}}'
 	details() { jq '.result._meta // {} | has("sallyport/result")' "$SP_DIR/body"; }
@@ -313,7 +313,7 @@ place_free() {
 	[ "$SP_STATUS" = 200 ]
 }
 
-@test "more calls at once than a token may have: 429, and a place when one is over" {
+@test "more calls at once than a token may have get 429" {
 	scoped run,files
 	background 1
 	background 2
@@ -349,7 +349,7 @@ few() {
 	touch "$SP_DIR/few"
 }
 
-@test "more requests in a minute than a token may send: 429 and when to come again" {
+@test "more requests in a minute than a token may send get 429 with Retry-After" {
 	few
 	scoped run
 	local i
@@ -366,7 +366,7 @@ few() {
 	[ "$SP_STATUS" = 200 ]
 }
 
-@test "a batch of N messages counts as N requests, and runs whole or not at all" {
+@test "a batch of N messages counts as N requests" {
 	few
 	scoped files
 	open_session 2025-03-26 # the owner's: his other tokens may use it

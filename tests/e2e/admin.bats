@@ -35,7 +35,7 @@ run_python() { # CODE CONVERSATION
 	sp_call run_code "$(jq -nc --arg code "$1" --arg name "$2" '{conversationId: $name, language: "python", code: $code}')"
 }
 
-@test "one signs in, finds a run, reads it, downloads its parts; the audit log knows" {
+@test "an administrator finds and reads a run" {
 	run_python 'print("<script>alert(1)</script>"); n = open("a.html", "w").write("<script>")' '"><script>x</script>'
 	local id
 	id=$(sp_get details.execution_id)
@@ -109,7 +109,7 @@ acts_in_log() { # ACT
 	sp_sql "SELECT count(*) FROM audit WHERE kind = 'admin.act' AND entry LIKE '%\"a\":\"admin:$ADMIN_ID\"%' AND entry LIKE '%\"act\":\"$1\"%'"
 }
 
-@test "a run is cancelled, its content forgotten; each act asks, needs its own key, and is in the audit log" {
+@test "cancel and forget ask first and leave audit entries" {
 	sign_in
 	local id run_pid
 	mkdir "$SP_DIR/other" # for the files of a request at the same time
@@ -140,7 +140,7 @@ acts_in_log() { # ACT
 	"$SP_BIN/sallyport" verify --config "$SP_CONFIG"
 }
 
-@test "a run is replayed and compared; what cannot be is refused in words" {
+@test "a run is replayed and compared" {
 	sign_in
 	local same other before
 	run_python 'open("out.txt", "w").write("x"); print("same")' r
@@ -169,7 +169,7 @@ acts_in_log() { # ACT
 	grep -qF 'was removed' "$SP_DIR/body"
 }
 
-@test "a token is made, shown once, used, and revoked; one's own ends the session" {
+@test "a token is made and revoked" {
 	sign_in
 	local text id
 	act token/ owner=carol name=%3Cb%3E run=yes
@@ -195,7 +195,7 @@ acts_in_log() { # ACT
 	[ "$(acts_in_log token) $(acts_in_log revoke)" = '1 2' ]
 }
 
-@test "a changed definition of a tool is shown, and accepted as it was shown" {
+@test "a changed tool definition is accepted as it was shown" {
 	sp_stop "$SP_GATEWAY_PID"
 	printf 'first' >"$SP_DIR/description"
 	jq -n --arg server "$BATS_TEST_DIRNAME/admin_server.py" --arg file "$SP_DIR/description" \
@@ -266,7 +266,7 @@ acts_in_log() { # ACT
 	run ! grep -qF n.txt "$SP_DIR/body"
 }
 
-@test "the first page counts jails, and says what is wrong: the jailer is away" {
+@test "the first page says that the jailer is away" {
 	sign_in
 	page /admin/
 	run ! grep -qF 'class="error"' "$SP_DIR/body"

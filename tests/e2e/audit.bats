@@ -71,7 +71,7 @@ call() { # CODE
 	run -10 setpriv --reuid nobody --clear-groups "$SP_BIN/sallyport" checkpoint --config "$SP_CONFIG" --state "$other"
 }
 
-@test "an anchor that fails is named, and gets the newest checkpoint the next time" {
+@test "an anchor that failed gets the newest checkpoint the next time" {
 	call 'print(3)'
 	cli 1 checkpoint --state "$STATE" --anchor "command:cat >$SP_DIR/sent; exit 3"
 	[[ $stderr == *"exit code 3"* ]]
@@ -121,7 +121,7 @@ call() { # CODE
 	cli 11 verify "$SP_DIR/cut.db"
 }
 
-@test "one run is proven to somebody who has none of our programs; nothing else can be made of it" {
+@test "a proof of one run is verified without our programs" {
 	local check=$SP_ROOT/docs/audit_check.py id vkey proof=$SP_DIR/proof
 	id=$(sp_sql 'SELECT id FROM execution ORDER BY id LIMIT 1')
 	vkey=$(cat "$STATE/vkey")
@@ -168,7 +168,7 @@ call() { # CODE
 	run -1 "$check" "$vkey" "$SP_DIR/tiles"
 }
 
-@test "what only reads leaves entries, too: a download, an export, a replay; and each start its configuration" {
+@test "commands that only read leave audit entries" {
 	entries() {
 		sp_sql "SELECT count(*) FROM audit WHERE kind = '$1'"
 	}

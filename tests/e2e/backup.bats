@@ -36,7 +36,7 @@ moment() {
 	sqlite3 -readonly "$1/sallyport.db" 'SELECT id, verdict, code, stdout_blob FROM execution WHERE state <> '"'running'"' ORDER BY id; SELECT sha256 FROM blob ORDER BY 1' | sha256sum
 }
 
-@test "a backup, another one into the same folder, and back" {
+@test "a backup is updated in place and restored" {
 	cli 0 sallyport backup --key --json "$SP_DIR/save"
 	[ "$(jq .executions <<<"$output")" = 2 ]
 	[ "$(jq .new_blobs <<<"$output")" = "$(jq .blobs <<<"$output")" ]
@@ -100,7 +100,7 @@ moment() {
 	rm -r "$SP_DIR/back"
 }
 
-@test "killed at any step, the folder holds a whole moment, and the next one goes on" {
+@test "a backup killed at any step leaves a whole moment" {
 	local point killed=0 code
 	for point in renameat:1 renameat:2 renameat:3 renameat:4 syncfs:1 fsync:1 fsync:2 mkdirat:1 unlink:1 write:3 pwrite64:5; do
 		call "open('file', 'w').write('$point'); print('$point')"
@@ -117,7 +117,7 @@ moment() {
 	[ "$(moment "$SP_DIR/save")" = "$(moment "$SP_DIR/data")" ]
 }
 
-@test "a restore that was killed can be repeated, and no gateway takes it for a record" {
+@test "a restore that was killed can be repeated" {
 	local point code killed=0
 	for point in renameat:9 syncfs:1 fsync:2 write:5 renameat:1; do
 		strace -f -o /dev/null -e trace="${point%:*}" -e inject="${point%:*}:signal=KILL:when=${point#*:}" \
@@ -185,7 +185,7 @@ moment() {
 	grep -i "no space left" "$SP_DIR/err"
 }
 
-@test "restore onto a full disk: it is named, nothing serves it, and with room the next one is whole" {
+@test "a restore onto a full disk fails until there is room" {
 	[ "$(id -u)" = 0 ] || skip "mounting a small file system needs root"
 	mkdir -p "$SP_DIR/narrow"
 	jq '.data_dir = "narrow/data"' "$SP_DIR/back.json" >"$SP_DIR/narrow.json"
@@ -237,7 +237,7 @@ moment() {
 	bad 10 "not a backup"
 }
 
-@test "a record that was altered is saved, and said to be" {
+@test "a backup reports that its record was altered" {
 	cli 0 back restore "$SP_DIR/save"
 	sqlite3 "$SP_DIR/back/sallyport.db" "UPDATE execution SET verdict = 'CX' WHERE id = (SELECT min(id) FROM execution)"
 	cli 1 back backup "$SP_DIR/altered"

@@ -69,7 +69,7 @@ dies_once() { # N
 	export PATH=$PWD/bin:$PATH
 }
 
-@test "GNU parallel: machines, a joblog, a task that dies and is tried again; merged it is the whole" {
+@test "GNU parallel: shards merge to the whole after a task is retried" {
 	command -v parallel >/dev/null && parallel --version 2>/dev/null | grep -q "GNU parallel" || skip "GNU parallel is not installed"
 	export HOME=$PWD # parallel's own settings
 	dies_once 3
@@ -87,7 +87,7 @@ dies_once() { # N
 	same
 }
 
-@test "Kubernetes: the Job's containers, an index each; one is evicted and its index starts again; merged it is the whole" {
+@test "Kubernetes: shards merge to the whole after a pod is evicted" {
 	local job index status=0 attempts=0
 	job=$(block "kind: Job")
 	sed -n '/- |$/,/volumeMounts/{ s/^ *//; /^- |$/d; /^volumeMounts/d; p }' <<<"$job" >container

@@ -63,7 +63,7 @@ refuse() {
 	[ ! -e "$SP_DIR/none" ]
 }
 
-@test "tags go along, also to runs that are there already; a suite is a bundle, too; other versions are refused" {
+@test "a bundle carries tags" {
 	local db=$SP_DIR/other/sallyport.db first
 	say python 'print(1)'
 	say python 'print(2)'
@@ -105,7 +105,7 @@ env_is() {
 	[ "$(sqlite3 "$SP_DIR/b" 'SELECT env FROM execution' | jq -c 'del(.FILE_BASE_URL)')" = "$1" ]
 }
 
-@test "environment values stay here unless asked for; replay elsewhere takes them from its caller" {
+@test "environment values are exported only on request" {
 	say bash 'echo $PLACE ${#KEY} $KEY' '{"environment": {"PLACE": "top-shelf"}, "secrets": {"KEY": "open sesame"}}'
 	sp_stdio_end
 	cli 0 sallyport export -o "$SP_DIR/b" --all
@@ -209,7 +209,7 @@ env_is() {
 	cli 0 other import "$SP_DIR/b"
 }
 
-@test "a bundle's runs that cannot be repeated here are named; the others go on" {
+@test "a bundle's runs that cannot be repeated are named" {
 	local i network first
 	for ((i = 0; i < 4; i++)); do say python "print($i)"; done
 	sp_stdio_end
@@ -275,7 +275,7 @@ broken() {
 	[ "$(jq -r ".$1.state" <<<"$output")" = broken ] || { echo "$2: $output" && false; }
 }
 
-@test "an export is verified far from the record, and what was altered in it is found" {
+@test "verify finds what was altered in an export" {
 	say python 'open("f", "w").write("x" * 100000); print("y" * 70000)'
 	say python 'print(2)'
 	sp_stdio_end
@@ -313,7 +313,7 @@ broken() {
 	run -2 "$SP_BIN/sallyport" verify "$SP_DIR/b"
 }
 
-@test "an export that its checkpoint does not cover is refused; one without a checkpoint says so" {
+@test "an export that its checkpoint does not cover is refused" {
 	say python 'print(1)'
 	cli 0 sallyport checkpoint --state "$SP_DIR/signer" --init test.example/audit
 	cli 0 sallyport checkpoint --state "$SP_DIR/signer"
@@ -331,7 +331,7 @@ broken() {
 	run -0 "$SP_BIN/sallyport" verify --blobs "$SP_DIR/other"
 }
 
-@test "export by filters leaves out what was erased, and counts it" {
+@test "export by filters leaves out what was erased" {
 	say bash 'echo one'
 	say bash 'echo two'
 	local first second
@@ -364,7 +364,7 @@ has() {
 		(SELECT count(*) FROM file JOIN conversation ON id = conversation WHERE owner = '$2'), count(*), count(conversation) FROM execution WHERE owner = '$2'"
 }
 
-@test "an owner's move, killed at any step: each side is whole, and the next call gets through" {
+@test "an owner's move can be killed at any step" {
 	local owner point kills=0 all
 	say python 'open("f", "w").write("x" * 100000); print("y" * 100000)'
 	say python 'print(open("f").read()[:3])'

@@ -154,7 +154,7 @@ Operate a server" ]
 	[ -z "$(ls data)" ]
 }
 
-@test "doctor: every line is ok, weaker or missing; what is not ok has a remedy" {
+@test "doctor: every line that is not ok has a remedy" {
 	run --separate-stderr sallyport doctor --json
 	[ "$status" -le 1 ]
 	local report=$output
@@ -178,7 +178,7 @@ Operate a server" ]
 }
 
 # What is mounted there may come from the jailer's unit.
-@test "doctor says whether the machine is a virtual one, and which" {
+@test "doctor names the machine's virtualization" {
 	local wanted='no virtual one' vendor
 	vendor=$(cat /sys/class/dmi/id/sys_vendor 2>/dev/null) || vendor='a micro-VM, without firmware'
 	if grep -q '^flags.* hypervisor' /proc/cpuinfo || [ -e /proc/device-tree/hypervisor ]; then wanted="a virtual machine: $vendor:*"; fi

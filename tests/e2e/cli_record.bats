@@ -55,7 +55,7 @@ on_terminal() {
 	[[ $output == *"'tomorrow' is not a time"* ]]
 }
 
-@test "colours only on a terminal, and not with NO_COLOR" {
+@test "colours appear only on a terminal without NO_COLOR" {
 	NO_COLOR="" run -0 on_terminal log
 	[[ $output == *$'\e[32mOK'* ]]
 	[[ $output != *$'\e[31mred'* ]]
@@ -65,7 +65,7 @@ on_terminal() {
 	[[ $output != *$'\e['* ]]
 }
 
-@test "show: everything, printable; raw into a pipe, printable on a terminal" {
+@test "show prints a whole run" {
 	local id
 	id=$(id_of --verdict RE)
 	run -0 sallyport show "$id"
@@ -129,7 +129,7 @@ on_terminal() {
 	exec {from}<&-
 }
 
-@test "log --follow filters, and ends when its reader is gone" {
+@test "log --follow filters until its reader is gone" {
 	mkfifo "$BATS_TEST_TMPDIR/pipe"
 	"$SP_BIN/sallyport" log --config "$SP_CONFIG" --follow --json --verdict SG >"$BATS_TEST_TMPDIR/pipe" 3>&- &
 	local pid=$! line

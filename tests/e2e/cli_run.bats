@@ -47,7 +47,7 @@ meta() {
 	run ! sallyport run -l bash - <<<'touch /mnt/x 2>/dev/null'
 }
 
-@test "language: by extension, alias, first line; wrong ones are named" {
+@test "the language comes from --language, the extension or the first line" {
 	program hello.py <<<'print("py")'
 	run -0 sallyport run hello.py
 	[ "$output" = py ]
@@ -192,7 +192,7 @@ meta() {
 	sp_until "" sp_none_asleep
 }
 
-@test "a killed jailer ends the run, and the next command does not speak of what it left" {
+@test "a killed jailer ends the run" {
 	program wait.sh <<<"exec sleep $SP_ASLEEP"
 	"$SP_BIN/sallyport" run -t 300 wait.sh 2>err 3>&- &
 	local pid=$! code=0
@@ -290,7 +290,7 @@ meta() {
 	[ -z "$(meta cg-enabled)$(meta cg-mem)" ]
 }
 
-@test "no cgroup: interpreters that reserve more than the limit of memory start, and a program that uses it ends" {
+@test "no cgroup: JavaScript engines start within the limit of memory" {
 	[ "$(id -u)" = 0 ] || skip "needs root to become an account without a cgroup"
 	setpriv --reuid=61239 --regid=61239 --clear-groups test -x "$SP_BIN/sallyport-jailer" || skip "this checkout cannot be reached by another account"
 	as_other() { setpriv --reuid=61239 --regid=61239 --clear-groups env -i SALLYPORT_JAILER_WEAKER_LIMITS=true "$SP_BIN/sallyport" run "$@"; }
@@ -358,7 +358,7 @@ meta() {
 	[[ $stderr == *"not written: 1029: more than 1024 files"* ]]
 }
 
-@test "npm packages: their folder may be named by a link; one that is not there is refused by name" {
+@test "the folder of npm packages may be a link" {
 	[ -d "$SP_ROOT/jail/runners/npm/node_modules/papaparse" ] || skip "the runners' npm packages are not installed"
 	ln -s "$SP_ROOT/jail/runners/npm" packages
 	program parse.js <<<'console.log(require("papaparse").parse("a,b").data[0].join("+"))'

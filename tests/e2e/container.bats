@@ -44,7 +44,7 @@ call() {
 		-d "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"run_code\",\"arguments\":$1}}"
 }
 
-@test "a program runs with all limits, its file is downloaded, and the record is in the volume" {
+@test "a container runs a program with all limits" {
 	run call '{"conversationId":"c","language":"python","code":"open(\"/data/f.txt\", \"w\").write(\"made inside\"); print(6*7)"}'
 	echo "$output"
 	[ "$(jq -r '.result.content[0].text' <<<"$output")" = 42 ]
@@ -56,7 +56,7 @@ call() {
 	jq -e '.result._meta["sallyport/result"].verdict == "ML"' <<<"$output"
 }
 
-@test "the doctor says that it is a container, and that nothing stops a run" {
+@test "doctor recognizes a container" {
 	run inside sallyport doctor --json
 	echo "$output"
 	[ "$status" = 0 ]
@@ -64,7 +64,7 @@ call() {
 	inside sallyport-jailer --check | jq -es 'map(select(.step == "jailer")) | last | .ok and (.weaker | not)'
 }
 
-@test "asked to end, it lets a run end, and goes" {
+@test "a container that is stopped lets its run end" {
 	call '{"conversationId":"c","language":"bash","code":"echo began >/data/began; sleep 3; echo end"}' >"$BATS_TEST_TMPDIR/reply" 3>&- &
 	local client=$!
 	running() { [ "$(sqlite3 -readonly "$SHARE/state/sallyport.db" "SELECT count(*) FROM execution WHERE state = 'running'")" = 1 ]; }

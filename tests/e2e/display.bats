@@ -58,7 +58,7 @@ object()'
 	[ "$SHOWN" = True ]
 }
 
-@test "a service compiles once what shows values, and the interpreter's own loader is what programs see" {
+@test "a service compiles its display code once" {
 	sp_call list_runners '{}' # is answered when the jailer knows all about them
 	shows $'def head(name):\n    with open("/code/" + name, "rb") as file:\n        return file.read(2)\n[head(".show") == b"# ", head(".live") == b"# ", type(__loader__).__name__]'
 	[ "$SHOWN" = "[False, False, 'SourceFileLoader']" ]
@@ -144,7 +144,7 @@ object()'
 	[[ $(sp_get details.stderr) != */code/.live* ]]
 }
 
-@test "pictures of PIL, and more figures than are saved" {
+@test "pictures of PIL become images" {
 	/usr/bin/python3 -c "import PIL" 2>/dev/null || skip "no PIL"
 	shows $'from PIL import Image\nImage.new("RGB", (4, 4)).show()\nImage.new("RGB", (5, 5))' '{"conversationId":"pil"}'
 	[ "$(sp_get '[details.files.created[].name] | tojson')" = '["figure-1.png","figure-2.png"]' ]
@@ -264,7 +264,7 @@ throw t'; do
 	[ "$SHOWN" = '{ x: 1 }' ] || [ "$SHOWN" = $'{\n  x: 1,\n}' ]
 }
 
-@test "JavaScript and TypeScript: what a last value may look like, and what is none" {
+@test "JavaScript and TypeScript: only a last expression is shown" {
 	local language code wanted
 	for language in javascript typescript; do
 		while IFS='|' read -r code wanted; do
@@ -454,7 +454,7 @@ N.x.y'; do
 	[ "$SHOWN" = '<its value cannot be shown>' ]
 }
 
-@test "a replay shows the same; the command line leaves programs alone" {
+@test "a replay shows the same values" {
 	local conversation
 	for conversation in d js; do
 		run -0 "$SP_BIN/sallyport" replay --config "$SP_CONFIG" --conversation $conversation --verdict OK --json

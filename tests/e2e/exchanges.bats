@@ -57,7 +57,7 @@ RESULT='{"jsonrpc":"2.0","id":1,"result":{"content":[],"structuredContent":{"b":
 	[ "$status" -eq 0 ]
 }
 
-@test "what clients send besides requests is written down, and what belongs to no request" {
+@test "the record has what clients send besides requests" {
 	sp_start_jailer
 	sp_start_gateway
 	sp_token alice
@@ -104,7 +104,7 @@ finds() {
 	finds 'every message fits' "must have required property 'text'"
 }
 
-@test "the judge finds what a client sends, and what comes unasked, against their revision" {
+@test "the judge checks clients' messages against their revision" {
 	heard 2025-11-25 '{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}'
 	unasked 2025-06-18 '{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"a:b"}}'
 	unasked 2025-06-18 '{"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"interrupted"}}'

@@ -287,7 +287,7 @@ Not kept pipe: named pipe" ] || { text >&2 && false; }
 	[[ $(text) == *"Binary large: 1288896 bytes, were 1288895"* ]]
 }
 
-@test "restore_files goes back to before or after any call, and takes it back" {
+@test "restore_files goes to before or after any call" {
 	write r keep 1
 	write r dir/inner 1
 	bash_code r 'echo 2 >keep; chmod 600 keep; echo x >made'
@@ -345,7 +345,7 @@ Not kept pipe: named pipe" ] || { text >&2 && false; }
 	[ "$(text)" = 2 ]
 }
 
-@test "a thousand restores: nothing is lost, and each is an entry of the record (RESTORES=10000: as many)" {
+@test "a thousand restores lose nothing (RESTORES=10000: as many)" {
 	local before after count=${RESTORES:-1000} batch entries
 	entries=$(sp_sql "select count(*) from audit where kind = 'file.restore'")
 	bash_code many 'echo 1 >kept; echo 1 >gone'

@@ -280,7 +280,7 @@ FORM="CONTENT_TYPE=multipart/form-data; boundary=frontier"
 	[ "$us" -le $((20000 * ${TEST_PATIENCE:-4})) ]
 }
 
-@test "addresses end, and with the conversation" {
+@test "addresses of downloads expire" {
 	sp_stop "$SP_GATEWAY_PID"
 	export SALLYPORT_FILES_URL_SECONDS=3600
 	sp_start_gateway

@@ -63,7 +63,7 @@ teardown() {
 	sp_cli verify --blobs
 }
 
-@test "forget: a client that asks again gets a sentence, and nothing runs twice" {
+@test "forget: a client that asks again gets a sentence" {
 	sp_run_bash 'echo once; echo 1 >>count' '{idempotencyKey: "k1"}'
 	sp_call run_code '{"conversationId":"talk","language":"bash","code":"echo once; echo 1 >>count","idempotencyKey":"k1"}'
 	[ "$(sp_get details.execution_id)" = "$ID" ]
@@ -78,7 +78,7 @@ teardown() {
 	[ "$(sqlite3 "$SP_DIR/data/sallyport.db" 'SELECT count(*) FROM execution')" = 1 ]
 }
 
-@test "forget: an owner, a conversation; wrong command lines" {
+@test "forget takes an owner or a conversation" {
 	local args
 	for args in "" "--conversation talk" "--execution 0 --owner alice"; do
 		# shellcheck disable=SC2086 # several words
@@ -141,7 +141,7 @@ killed() {
 	[ "$status" -ne 0 ]
 }
 
-@test "forget, gc: killed at any step, nothing else is lost, and the next call goes on" {
+@test "forget and gc can be killed at any step" {
 	local point kills=0
 	sp_call run_code '{"conversationId":"stays","language":"bash","code":"echo what-stays >f; echo out-stays"}'
 	for point in pwrite64:1 pwrite64:4 fdatasync:1 fdatasync:2 unlinkat:1 unlink:1; do
@@ -165,7 +165,7 @@ killed() {
 	sp_cli verify --blobs
 }
 
-@test "forget, gc: a full disk is named, and afterwards they go on" {
+@test "forget and gc go on after a full disk" {
 	[ "$(id -u)" = 0 ] || skip "needs root to mount a small disk"
 	sp_run_bash 'head -c 60000 /dev/zero | tr "\0" x'
 	sp_stop "$SP_GATEWAY_PID"

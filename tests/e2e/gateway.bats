@@ -79,7 +79,7 @@ python() {
 	[ "$(sp_sql "select verdict from execution where id='$id'")" = OK ]
 }
 
-@test "the details report all that the jail knows of a run, and the record keeps it" {
+@test "a run's details hold all that the jail knows" {
 	sp_call run_code "$(python modern 'import ctypes, os, sys
 ctypes.CDLL(None).unshare(0x10000000)
 [os.fork() or os._exit(0) for _ in range(3)]
@@ -185,7 +185,7 @@ print(os.environ["FILE_BASE_URL"])')"
 	[ "$SP_STATUS" = 404 ]
 }
 
-@test "a file is no script of a page of this origin, no style, and no page" {
+@test "a downloaded file cannot be active content of this origin" {
 	local name
 	for name in a.js a.mjs a.css a.html a.svg a.xhtml a.xml a.pdf; do
 		sp_call upload_file "{\"conversationId\":\"js\",\"filename\":\"$name\",\"content\":\"YQ==\"}"
@@ -423,7 +423,7 @@ runs_with() {
 	sp_until "" runs_with stayer OK
 }
 
-@test "legacy: the end of a session cancels its runs, and no others" {
+@test "legacy: the end of a session cancels its runs only" {
 	legacy 2025-11-25
 	run_in_background ended 'sleep 1000' HTTP_MCP_SESSION_ID="$SESSION"
 	sp_until "" runs_with ended running
@@ -453,7 +453,7 @@ runs_with() {
 	for i in 1 2 3 4 5 6; do sp_until "" runs_with "long$i" CX; done
 }
 
-@test "an orderly stop answers what is under way; sessions survive the restart" {
+@test "an orderly stop answers open requests" {
 	legacy 2025-06-18
 	run_in_background drained "sleep $SP_ASLEEP; echo drained"
 	sp_until "" sp_asleep
@@ -510,7 +510,7 @@ runs_with() {
 	[ -z "$(ls -A "$SP_DIR/few")" ]
 }
 
-@test "a session that nobody used for as long as a conversation lives is gone; one in use stays" {
+@test "an unused session expires with its conversation" {
 	local idle
 	legacy 2025-06-18
 	idle=$SESSION
@@ -524,7 +524,7 @@ runs_with() {
 	done
 }
 
-@test "a gateway serves, and stops, while the index of texts has work left" {
+@test "a gateway serves while the index of texts is built" {
 	sp_call run_code "$(python index 'print(1)')"
 	SP_GATEWAY_PID=$(tail -1 "$SP_DIR/pids")
 	sp_stop "$SP_GATEWAY_PID"
@@ -551,7 +551,7 @@ runs_with() {
 	sp_start_gateway
 }
 
-@test "one gateway per database; a stale socket is replaced" {
+@test "a database has one gateway" {
 	run -1 --separate-stderr timeout "$SP_DEADLINE" "$SP_BIN/sallyport-gateway" --config "$SP_CONFIG" 3>&- || [ "$status" -ne 0 ]
 	[ "$status" -ne 0 ]
 	[ "$status" -ne 124 ]
@@ -566,7 +566,7 @@ runs_with() {
 	wait "$SP_GATEWAY_PID"
 }
 
-@test "only the tests' gateway has the fixtures, and only on loopback; the member that asked for them is refused" {
+@test "only the tests' gateway has the fixtures" {
 	local installed=${SP_BIN%-recorded}/sallyport-gateway names='test_simple_text|conformance_token|only this machine is served|SP_FIXTURES'
 	[ -x "$installed" ] && [ "$installed" != "$SP_BIN/sallyport-gateway" ] || skip "there is only one gateway here"
 	grep -qaE "$names" "$SP_BIN/sallyport-gateway"

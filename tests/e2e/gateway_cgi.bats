@@ -76,7 +76,7 @@ call() {
 }
 
 # A process that ends with its request cannot go on with a task, nor tell of changes: it must not say that it could.
-@test "by hand: no tasks and no streams in either era, and what asks for them is told so" {
+@test "by hand: tasks and streams are absent in both eras" {
 	local meta='"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"extensions":{"io.modelcontextprotocol/tasks":{}}}}'
 	printf '{"jsonrpc":"2.0","id":1,"method":"server/discover","params":{%s}}' "$meta" |
 		cgi POST /mcp HTTP_MCP_PROTOCOL_VERSION=2026-07-28 HTTP_MCP_METHOD=server/discover

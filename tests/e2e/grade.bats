@@ -39,7 +39,7 @@ load grade.bash
 	[ "$(of wrong_answer/linear.py .message)" = "too many guesses" ]
 }
 
-@test "an interactive problem: each way to end, on both sides of the pipes; several passes of it" {
+@test "interactive: every way to end has its verdict" {
 	mkdir -p p/output_validators p/submissions/{accepted,wrong_answer,run_time_error,time_limit_exceeded} p/data/secret
 	printf 'validation: custom interactive\nlimits: {memory: 256, time_limit: 1}\n' >p/problem.yaml
 	echo 37 >p/data/secret/1.in
@@ -316,7 +316,7 @@ of_classes() {
 	[ "$(jq -c .summary.verdicts <<<"$summary")" = '{"RTE":2}' ]
 }
 
-@test "submissions.yaml: a language that is no code of the format says nothing, and that is said" {
+@test "submissions.yaml: an unknown language is warned of" {
 	small p $'problem_format_version: 2025-09\n'
 	printf '#include <stdio.h>\nint main() { puts("2"); }\n' >p/submissions/accepted/b.cc
 	echo 'print(2)' >p/submissions/accepted/c.py
@@ -327,7 +327,7 @@ of_classes() {
 	[ "$(jq -c .summary.warnings <<<"$summary")" = '["submissions/submissions.yaml: accepted/a.py: language is a code (python3, cpp), not \"Python 3\"","submissions/submissions.yaml: accepted/b.cc: language is a code (python3, cpp), not \"C++\""]' ]
 }
 
-@test "flags of a validator in quotation marks are one word; one mark alone is a character" {
+@test "flags of a validator are split at blanks outside quotation marks" {
 	small p $'validation: custom\nvalidator_flags: --say "two words" it'"'"$'s "\n'
 	mkdir p/output_validators
 	echo 'import sys; open(sys.argv[3] + "judgemessage.txt", "w").write(repr(sys.argv[4:])); sys.exit(43)' >p/output_validators/v.py
@@ -336,7 +336,7 @@ of_classes() {
 	[ "$(of accepted/a.py .message)" = "['--say', 'two words', \"it's\", '\"', 'a b', 'c']" ]
 }
 
-@test "Rust of older editions; what none has is a compile error, as the newest sees it" {
+@test "Rust: programs of older editions compile" {
 	[ -x /usr/bin/rustc ] || skip "rustc is not installed"
 	small p
 	echo 'fn twice(f: Box<Fn(i32) -> i32>) -> i32 { f(1) } fn main() { println!("{}", twice(Box::new(|n| n * 2))); }' >p/submissions/accepted/e2018.rs
@@ -348,7 +348,7 @@ of_classes() {
 	[[ "$(of accepted/wrong.rs .message)" == *"async"* ]]
 }
 
-@test "Python: of before version 3, which no runner has; a folder that is a package" {
+@test "Python 2 programs are skipped" {
 	small p
 	local folder=p/submissions/accepted
 	printf 'n = raw_input()\nprint int(n) + 1\n' >$folder/old1.py
@@ -552,7 +552,7 @@ print(int(input()) + 1)' >p/submissions/accepted/b.py
 	[ "$(of wrong_answer/a.py .case)" = secret/1 ]
 }
 
-@test "2025-09: what has a name outside of the rule is left out, and said; elsewhere it is judged" {
+@test "2025-09: names that break the rule are left out with a warning" {
 	small p $'problem_format_version: 2025-09\n'
 	mkdir "p/data/secret/a b" p/submissions/{wrong_answer,own+one} p/submissions/accepted/two
 	case_of p/data/secret "3 4" 3 5
@@ -630,7 +630,7 @@ print(int(input()) + 1)' >p/submissions/accepted/b.py
 	[ "$(of wrong_answer/none.py '[.verdict, .score] | tojson')" = '["WA",0]' ]
 }
 
-@test "2025-09: folders in a group are no groups; what scores is expected case by case, in any number of jails" {
+@test "2025-09: a folder inside a group is not a group" {
 	local jobs
 	for jobs in 1 4; do
 		judge 0 "$PACKAGES/folders" -j $jobs
@@ -680,7 +680,7 @@ print(int(input()) + 1)' >p/submissions/accepted/b.py
 	[ "$(of mine/a.py '[.case, .message] | tojson')" = '["secret/1","the validator gave a score and did not accept"]' ]
 }
 
-@test "nobody scores, and a group goes on after a rejection: a grader decides, or one accepted case does" {
+@test "after a rejection the grader or one accepted case decides" {
 	local jobs
 	for jobs in 1 4; do
 		judge 0 "$PACKAGES/lenient" -j $jobs
@@ -727,7 +727,7 @@ print(int(input()) + 1)' >p/submissions/accepted/b.py
 	done
 }
 
-@test "a submission from elsewhere, and what is not there" {
+@test "--submission judges a program outside of the package" {
 	echo 'print(sum(map(float, input().split())))' >mine.py
 	judge 0 "$PACKAGES/sums" "$PWD/mine.py" wrong_answer/int.py
 	[ "$(of "$PWD/mine.py" '[.verdict, .expected, .as_expected] | tojson')" = '["AC",null,null]' ]

@@ -54,7 +54,7 @@ busy() {
 	[ "$(of partially_accepted/slow.py .verdict)" != "" ]
 }
 
-@test "a time limit from parts of the data: what may not be too slow there, and what has to be" {
+@test "a time limit can come from parts of the data" {
 	small p
 	rm p/.timelimit
 	printf 'problem_format_version: 2025-09\nlimits: {memory: 256, time_resolution: 0.1}\n' >p/problem.yaml
@@ -136,7 +136,7 @@ busy() {
 	[ "$(of time_limit_exceeded/slow.py .verdict)" = AC ]
 }
 
-@test "C++ of before 2017: names that std has since; what no standard has is a compile error" {
+@test "C++: a program of any standard compiles" {
 	small p
 	printf '#include <bits/stdc++.h>\nusing namespace std;\nint data[10], size, n;\nint main() { cin >> n; data[size++] = n; cout << data[0] + size << endl; }\n' >p/submissions/accepted/old.cpp
 	printf '#include <bits/stdc++.h>\nusing namespace std;\nint main() { int n; cin >> n; vector<int> v{n}; cout << ssize(v) + n + ranges::max(v) - n << endl; }\n' >p/submissions/accepted/new.cpp
@@ -152,7 +152,7 @@ busy() {
 	[ "$(jq .summary.from_cache <<<"$summary")" = 1 ]
 }
 
-@test "a program that computes and runs out of wall clock is tried again; one that sleeps is not" {
+@test "a program that computes past the wall clock is tried again" {
 	small p
 	mkdir p/submissions/time_limit_exceeded
 	echo 1 >p/.timelimit # so the wall clock has 3 s
@@ -253,7 +253,7 @@ busy() {
 	[[ "$(of accepted/passwd.py .message)" == *"leads out of the package"* ]]
 }
 
-@test "validators that fail are the judge's errors, and the other cases go on" {
+@test "a validator that fails is a judge error of its case" {
 	local kind
 	for kind in 'sys.exit(7)' 'sys.exit(0)' 'os.abort()' 'raise ValueError' \
 		'open(sys.argv[3] + "nextpass.in", "w").write("x"); sys.exit(43)'; do
@@ -287,7 +287,7 @@ gone() {
 	! kill -0 "$1" 2>/dev/null
 }
 
-@test "a sandbox that fails is tried again and says nothing of the program; one that always fails is the judge's error" {
+@test "a sandbox that fails is tried again" {
 	[ "$(id -u)" -eq 0 ] || skip "only root can kill the init of a jail"
 	export SP_ASLEEP=1000.$BASHPID$RANDOM
 	small p $'limits: {time_limit: 60, memory: 256}\n'
@@ -309,7 +309,7 @@ gone() {
 	[[ "$(of accepted/a.bash .message)" == "the sandbox of the submission failed: "* ]]
 }
 
-@test "a validator that never ends, and one that prints for ever" {
+@test "a validator has limits of time and output" {
 	local body
 	for body in 'while True: pass' 'while True: print("x" * 100000)'; do
 		small p $'validation: custom\nlimits: {validation_time: 1, validation_output: 1}\n'
@@ -327,7 +327,7 @@ both() {
 	printf 'import helper, sys\nout = sys.stdin.read()\nopen(sys.argv[3] + "judgemessage.txt", "a").write("no %s")\nsys.exit(helper.ends["%s" in out])\n' "$1" "$1"
 }
 
-@test "several validators: an output has to please all of them; parts of programs are no programs" {
+@test "every output validator must accept the output" {
 	small p 'validation: custom'
 	mkdir p/output_validators
 	both 2 >p/output_validators/two.py
@@ -451,7 +451,7 @@ both() {
 	[ "$(jq -c .summary.verdicts <<<"$summary")" = '{"AC":1,"WA":2,"RTE":1}' ]
 }
 
-@test "legacy: a rejected case has its group's score, whatever its validator wrote; flags as a list; what a grader is told" {
+@test "legacy: a rejected case has the score of its group" {
 	small p $'type: scoring\nvalidation: custom score\nvalidator_flags: [-a, 7]\n'
 	case_of p/data/secret 2 5 9
 	case_of p/data/secret 3 6 7
@@ -469,7 +469,7 @@ both() {
 	[ "$(of accepted/a.py .score)" = 2230 ]
 }
 
-@test "a custom grader, and a validator with build and run" {
+@test "a package may bring its own grader" {
 	small p $'type: scoring\nvalidation: custom\n'
 	case_of p/data/secret 2 5 9
 	printf 'grading: custom\non_reject: continue\n' >p/data/secret/testdata.yaml
@@ -524,7 +524,7 @@ killed() {
 	wait $pid || true
 }
 
-@test "kill -9, then --resume: the same report, and only what was undone is run" {
+@test "--resume after kill -9 gives the same report" {
 	small p
 	rm p/.timelimit
 	local name

@@ -93,7 +93,7 @@ some() {
 	[ "$(jq -c '[.passed, .judge_errors]' <<<"$summary")" = '[123,0]' ]
 }
 
-@test "MBPP: code, set-up, tests; classes and set-up of the code, what cannot be split" {
+@test "MBPP's tasks are graded" {
 	grade 0 "$TASKS/mbpp.jsonl"
 	[ "$(jq -c '[.tasks, .passed, .in_process]' <<<"$summary")" = '[4,4,1]' ]
 	[ "$(jq -c 'select(.task_id) | .task_id' <<<"$output" | paste -sd ' ')" = "1 2 3 4" ]
@@ -115,7 +115,7 @@ some() {
 	[ "$(jq -c 'select(.task_id) | [.verdict, .reason]' <<<"$output" | paste -sd ' ')" = '["RTE",null] ["RTE",null]' ]
 }
 
-@test "C++: a library's function of the tested one's name is not tested in its place; headers of no include" {
+@test "C++: tests reach the function that they name" {
 	jq -cn '{task_id: "CPP/23", prompt: "", entry_point: "strlen",
 		declaration: "#include<stdlib.h>\n#include<algorithm>\n#include<string>\nusing namespace std;\nint strlen(string str){\n",
 		canonical_solution: "    return str.length();\n}\n", buggy_solution: "    return str.length() - 1;\n}\n",
@@ -154,7 +154,7 @@ no_pass() {
 		grep -xE '\["RTE","premature_exit"\] \["RTE","premature_exit"\] \["WA",null\] \[("RTE","premature_exit"|"WA",null)\]'
 }
 
-@test "JavaScript: tests that go on after their last line; what cannot cross equals nothing" {
+@test "JavaScript: a test ends when nothing is left to do" {
 	jq -cn '{task_id: "JavaScript/1", prompt: "const f = (x) => {\n", declaration: "const f = (x) => {\n", entry_point: "f",
 		canonical_solution: "  return Promise.resolve(x + 1)\n}\n",
 		test: "const assert = require(\"assert\")\nconst testF = async () => {\n  assert.strictEqual(await f(1), 2)\n  console.assert(await f(41) === 42)\n}\n\ntestF()\n"}' >late.jsonl
@@ -210,7 +210,7 @@ no_pass() {
 	[ "$(jq -c '[.samples, .passed, .judge_errors]' <<<"$summary")" = "[$count,0,0]" ]
 }
 
-@test "--fail-fast: nothing is graded after the first that does not pass, and no pass@k is said" {
+@test "--fail-fast ends at the first task that does not pass" {
 	jq -cn '("n + n", "n", "n + n", "2 * n") | {task_id: "Small/0", completion: "    return \(.)"}' >samples.jsonl
 	grade 1 "$TASKS/humaneval.jsonl" --samples samples.jsonl --k 1,2 -j 1 --fail-fast
 	[ "$(jq -r 'select(.task_id) | .verdict' <<<"$output" | paste -sd ' ')" = "AC WA" ]
@@ -219,7 +219,7 @@ no_pass() {
 	[ "$(jq .samples <<<"$summary")" = 2 ]
 }
 
-@test "kill -9, then --resume: the same report, and only what was undone is run" {
+@test "--resume after kill -9 gives the same report" {
 	jq -cn 'range(6) | {task_id: "Small/0", completion: "    import time\n    time.sleep(0.1)\n    return n + n * (\(.) % 2)"}' >samples.jsonl
 	local untimed='del(.cpu_us, .wall_us, .summary.seconds)' pid
 	grade 1 "$TASKS/humaneval.jsonl" --samples samples.jsonl --k 1,2

@@ -17,7 +17,7 @@ load grade.bash
 	[ "$(jq -c .summary.verdicts <<<"$summary")" = '{"AC":4}' ]
 }
 
-@test "flags with quotes; marks in any case; verdicts in the mark of a score; DOMjudge's folder no_output" {
+@test "real packages' flags, marks and folders are read" {
 	small p $'validation: custom\nvalidator_flags: --say "not \'this\'" it\'s\n'
 	mkdir -p p/output_validators p/submissions/{mixed,no_output}
 	printf 'output_validator_flags: --tell "a b"\n' >p/data/secret/testdata.yaml
@@ -62,7 +62,7 @@ load grade.bash
 	[ "$(jq -c .summary.verdicts <<<"$summary")" = '{"AC":2,"WA":1}' ]
 }
 
-@test "JavaScript for SpiderMonkey's shell, which no runner has; readline() of Node, and a program's own" {
+@test "JavaScript for SpiderMonkey's shell is skipped" {
 	small p
 	printf 'var n;\nwhile ((n = readline()))\n\tprint(parseInt(n) + 1);\n' >p/submissions/accepted/shell.js
 	printf 'const readline = require("readline").createInterface({input: process.stdin});\nreadline.on("line", l => console.log(+l + 1));\n' >p/submissions/accepted/node.js
@@ -87,7 +87,7 @@ load grade.bash
 	[[ $stderr == *"the output validator cannot be used: its build made no file called run"* ]]
 }
 
-@test "interactive: a submission that is rejected does not go on until its limit; another try has no feedback of the one before" {
+@test "interactive: a rejected submission is ended at once" {
 	small p $'validation: custom interactive\n'
 	mkdir -p p/output_validators p/submissions/{wrong_answer,run_time_error}
 	rm p/submissions/accepted/a.py
@@ -114,7 +114,7 @@ load grade.bash
 	judge 0 p accepted
 }
 
-@test "Python: what is no Python is a compile error, in any of the files; what fails as it runs is not" {
+@test "Python: a syntax error in any file is a compile error" {
 	small p
 	mkdir -p p/submissions/{compiler_error/folder,run_time_error}
 	printf 'print(int(input()) + 1\n' >p/submissions/compiler_error/a.py

@@ -73,7 +73,7 @@ call() {
 runs() { call "$1" run_code '{"conversationId":"c","language":"bash","code":"echo made by '"$1"' >/data/f.txt; echo hello"}'; }
 rows() { sqlite3 -readonly "$(readlink "$FRONT/h$1")/data/sallyport.db" "SELECT count(*) FROM execution WHERE owner = 'owner$2'"; }
 
-@test "each owner's runs are on his host, and nowhere else" {
+@test "an owner's runs are on the owner's host only" {
 	local n
 	for n in 1 2 3; do
 		run runs "$n"
@@ -102,7 +102,7 @@ rows() { sqlite3 -readonly "$(readlink "$FRONT/h$1")/data/sallyport.db" "SELECT 
 # on HOST COMMAND…: the CLI there
 on() { "$SP_BIN/sallyport" "$2" --config "$(readlink "$FRONT/h$1")/sallyport.json" "${@:3}"; }
 
-@test "drained: nothing new starts and the health endpoint says so; reading goes on" {
+@test "a drained host starts nothing new" {
 	run on 3 drain --reason 'new kernel'
 	[ "$status" = 0 ]
 	[ "$output" = "everybody: drained; nothing is under way" ]
@@ -131,7 +131,7 @@ on() { "$SP_BIN/sallyport" "$2" --config "$(readlink "$FRONT/h$1")/sallyport.jso
 	[ "$status" = 3 ]
 }
 
-@test "a drain waits for what is under way, and says so when the time is up" {
+@test "a drain waits for open runs until its time is up" {
 	local client id
 	call 3 run_code '{"conversationId":"c","language":"bash","code":"echo began >/data/began; sleep 1000"}' >"$BATS_TEST_TMPDIR/reply" 3>&- &
 	client=$!
@@ -151,7 +151,7 @@ on() { "$SP_BIN/sallyport" "$2" --config "$(readlink "$FRONT/h$1")/sallyport.jso
 	on 3 drain --end --owner owner3
 }
 
-@test "the table: a line is written, replaced, removed; others and comments stay; bad names are refused" {
+@test "owners edits one line of the placement table" {
 	local table=$BATS_TEST_TMPDIR/map
 	printf '# who lives where\nbob h3;\nalice h1;\n' >"$table"
 	on 1 owners place alice h2 --table "$table"
@@ -168,7 +168,7 @@ on() { "$SP_BIN/sallyport" "$2" --config "$(readlink "$FRONT/h$1")/sallyport.jso
 	[ "$(on 2 owners list --json --table "$FRONT/placed.map" | jq -c '[.owner, .tokens, .host]')" = '["owner2",1,"h2"]' ]
 }
 
-@test "an owner moves: runs, files, tokens and addresses of downloads come along; the audit of both hosts holds" {
+@test "an owner moves with all that belongs to the owner" {
 	local url before
 	url=$(runs 2 | grep -oE '/files/[0-9a-f]{64}/f.txt' | head -1)
 	before=$(rows 2 2)
@@ -238,7 +238,7 @@ reload() {
 	done
 }
 
-@test "an owner with a task under way is not exported; with a live interpreter he moves, and the next run says that its state is gone" {
+@test "an owner moves once no task is open" {
 	local session task text
 	on 1 token add --owner carol --json | jq -r .token >"$FRONT/token.carol"
 	lives() { call carol run_code "{\"conversationId\":\"c\",\"language\":\"python\",\"session\":true,\"code\":\"$1\"}"; }
