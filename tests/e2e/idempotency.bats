@@ -42,7 +42,7 @@ ACTS='"conversationId":"c","language":"python","code":"import os\nopen(\"runs\",
 	[ "$(sp_sql "select count(*) from files where conversation = 'c2'")" = 0 ]
 }
 
-@test "keys have bounds, and what a call kept secret is not in the database" {
+@test "idempotency keys have bounds" {
 	sp_call run_code "{$ACTS,\"idempotencyKey\":\"\"}"
 	[[ $(sp_get '.result.content[0].text') == idempotencyKey:* ]]
 	sp_call run_code "{$ACTS,\"idempotencyKey\":\"$(printf 'k%.0s' {1..129})\"}"

@@ -76,7 +76,7 @@ in_record() { in_machine "cd / && runuser -u sallyport -- sallyport $* --config 
 	done
 }
 
-@test "a chart is downloaded over HTTPS; the request has one id in every log" {
+@test "a chart is downloaded over HTTPS" {
 	machine
 	local reply url id
 	reply=$(run_code $'import matplotlib\nmatplotlib.use("Agg")\nimport matplotlib.pyplot as plt\nplt.plot([1, 3, 2])\nplt.savefig("/data/chart.png")' '{timeout_seconds: 200}')
@@ -90,7 +90,7 @@ in_record() { in_machine "cd / && runuser -u sallyport -- sallyport $* --config 
 	in_machine "grep -q $id /var/log/nginx/sallyport.log && journalctl -u sallyport-gateway -o cat | grep -q request_id=$id"
 }
 
-@test "the id of a reply finds its run in nginx's log, in the journal of gateway and jailer, and in the record" {
+@test "the id of a reply finds its run in every log" {
 	machine
 	jq -nc '{jsonrpc: "2.0", id: 1, method: "tools/call", params: {name: "run_code", arguments: {conversationId: "c", language: "python", code: "1/0"}}}' |
 		https /mcp -H "Authorization: Bearer $(token)" -H 'Content-Type: application/json' -H 'Accept: application/json, text/event-stream' -d @- \
@@ -134,7 +134,7 @@ in_record() { in_machine "cd / && runuser -u sallyport -- sallyport $* --config 
 	[ "$(in_machine systemd-detect-virt --vm)" = qemu ]
 }
 
-@test "the page's commands: JavaScript and TypeScript from the second package, and gone with it" {
+@test "the page's commands: JavaScript and TypeScript come with the second package" {
 	machine
 	in_machine mkdir -p /root/node
 	tests/vm/installed copy "$MACHINE" "$DEBS"/sallyport-runner-node_*.deb
@@ -150,7 +150,7 @@ in_record() { in_machine "cd / && runuser -u sallyport -- sallyport $* --config 
 	jq -e '.result.isError' "$BATS_TEST_TMPDIR/reply"
 }
 
-@test "logs are rotated: nginx's by Debian's rule, ours with the journal; the next request is in the new ones" {
+@test "logs are rotated by Debian's rule" {
 	machine
 	in_machine 'test -s /var/log/nginx/sallyport.log && logrotate -f /etc/logrotate.d/nginx && journalctl --rotate -q'
 	in_machine 'ls /etc/logrotate.d; test -s /var/log/nginx/sallyport.log.1 && ! test -s /var/log/nginx/sallyport.log'
@@ -162,7 +162,7 @@ in_record() { in_machine "cd / && runuser -u sallyport -- sallyport $* --config 
 	in_machine '! lsof 2>/dev/null | grep -q sallyport.log.1; journalctl --verify -q || true; ls /var/log/journal/*/system@*.journal'
 }
 
-@test "the page's commands: backup, erase, restore; what was erased stays erased, nothing else is lost" {
+@test "the page's commands: what was erased stays erased after a restore" {
 	machine
 	local before kept
 	run_code 'print("to be forgotten")' >/dev/null
@@ -224,7 +224,7 @@ in_record() { in_machine "cd / && runuser -u sallyport -- sallyport $* --config 
 	[ -z "$output" ]
 }
 
-@test "kill -9 of each service: it comes back by itself, and so do the answers" {
+@test "each service comes back after kill -9" {
 	machine
 	local service
 	for service in jailer gateway; do
@@ -246,7 +246,7 @@ in_record() { in_machine "cd / && runuser -u sallyport -- sallyport $* --config 
 	sp_until "" answers
 }
 
-@test "the audit log is signed every minute by an account that can only read it; what rewrites it stops the signer" {
+@test "the audit log is signed every minute" {
 	machine
 	local size
 	page signer | in_machine 'bash -eu' | tee "$BATS_TEST_TMPDIR/vkey" | grep -q '^localhost/audit+'
@@ -312,7 +312,7 @@ while True: x.append(bytearray(1 << 20))' "{conversationId: \"m$n\"}" >"$BATS_TE
 	[ "$(in_machine systemctl show -P MainPID sallyport-jailer sallyport-gateway)" = "$before" ]
 }
 
-@test "a full disk: calls are refused with a message, and work again when there is room" {
+@test "a full disk refuses calls until there is room" {
 	machine
 	# shellcheck disable=SC2016 # the machine expands it
 	in_machine 'fallocate -l $(($(df --output=avail -B1 / | tail -1) - 1000000)) /root/full; dd if=/dev/zero of=/root/fuller bs=64k 2>/dev/null; sync; true'
@@ -350,7 +350,7 @@ while True: x.append(bytearray(1 << 20))' "{conversationId: \"m$n\"}" >"$BATS_TE
 schema() { in_machine "sqlite3 -readonly /var/lib/sallyport/sallyport.db 'PRAGMA user_version'"; }
 version() { in_machine "dpkg-query -W -f '\${Version}' sallyport"; }
 
-@test "the page's commands: upgraded to a release with another schema, and back; removed, and installed again" {
+@test "the page's commands: an upgrade can be taken back" {
 	machine
 	local schema before since id
 	schema=$(schema)
@@ -402,7 +402,7 @@ version() { in_machine "dpkg-query -W -f '\${Version}' sallyport"; }
 	in_machine 'sed -i "s|\"runners_dir\": \"/etc/sallyport/runners\", ||" /etc/sallyport/sallyport.conf; systemctl restart sallyport-jailer; umount -l /srv/sallyport/trixie'
 }
 
-@test "removed and purged, the record stays; installed again, it is served again" {
+@test "the record survives a purge" {
 	machine
 	in_machine 'apt-get purge -y sallyport >/dev/null 2>&1; test -e /var/lib/sallyport/sallyport.db; test -e /etc/ssl/sallyport/privkey.pem; ! test -e /usr/bin/sallyport; ! test -e /etc/sallyport/site.env; ! test -e /etc/nginx/sites-available/sallyport.conf; nginx -t -q'
 	types install
@@ -489,7 +489,7 @@ score() { # UNIT MOST: tenths
 }
 
 # In a mount namespace: what they change of /etc and /var/lib is gone with it. The parts that debhelper adds are tried in the machine.
-@test "the packages' own scripts: installed, upgraded, removed, purged; what is the operator's stays" {
+@test "the packages' scripts keep what is the operator's" {
 	[ "$(id -u)" = 0 ] || skip "needs root to mount"
 	cat >"$BATS_TEST_TMPDIR/script" <<-'END'
 		set -eux
@@ -531,7 +531,7 @@ score() { # UNIT MOST: tenths
 	[ "$status" -eq 0 ]
 }
 
-@test "the shipped configuration is one, and its jailer and gateway find each other" {
+@test "the shipped configuration connects jailer to gateway" {
 	run env SALLYPORT_DATA_DIR="$BATS_TEST_TMPDIR" "$SP_BIN/sallyport" token list --config debian/sallyport.conf
 	echo "$output"
 	[[ $output != *"is not a member"* && $output != *"Invalid"* ]]

@@ -61,7 +61,7 @@ tools() {
 	[ "$(sp_sql "SELECT group_concat(DISTINCT cause) FROM sandbox")" = reset ]
 }
 
-@test "an image is a language; a plain system has python; others are refused" {
+@test "an image is a language" {
 	start '["interpreter"]'
 	local case image language
 	for case in python:3.12-slim=python node=javascript docker.io/library/node:22=javascript alpine:latest=python \
@@ -143,7 +143,7 @@ tools() {
 	[ "$(sp_get .result.isError)" = true ]
 }
 
-@test "both sets: the union of arguments, and what is missing is said" {
+@test "both tool sets: run_code takes the arguments of either" {
 	start '["isolator", "interpreter"]'
 	tools
 	[ "$(sp_get '[.result.tools[].name | select(. == "execute_code")] | length')" = 1 ]

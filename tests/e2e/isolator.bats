@@ -57,7 +57,7 @@ complete() { # PREFIX
 	done
 }
 
-@test "a failure says so first: error, and timeout" {
+@test "a failure begins with \"error\" or \"timeout\"" {
 	sp_call execute_code '{"language":"bash","entrypoint_code":"echo out; echo err >&2; exit 3"}'
 	[ "$(sp_get .result.isError)" = true ]
 	local message
@@ -90,7 +90,7 @@ complete() { # PREFIX
 	[ "$(text)" = $'--- stdout ---\n42\n--- stderr ---' ]
 }
 
-@test "a sandbox begins empty, and what it makes has a URL" {
+@test "a sandbox begins empty" {
 	sp_call execute_code '{"language":"bash","entrypoint_code":"ls -A; echo 1 >a.txt"}'
 	[ "$(text)" = $'--- stdout ---\n--- stderr ---' ]
 	local url
@@ -134,7 +134,7 @@ complete() { # PREFIX
 	CASES
 }
 
-@test "the folder's snippets run by name; links, pipes, folders and what is too large are not imported" {
+@test "the folder's snippets run by name" {
 	sp_call execute_code '{"snippet_name":"hello"}'
 	[ "$(text)" = $'--- stdout ---\nhello from a snippet\n--- stderr ---' ]
 	[ "$(sp_get details.language)" = python ]
@@ -181,7 +181,7 @@ complete() { # PREFIX
 	[[ $output == *"reading tools.snippets_dir $SP_DIR/nowhere: "* ]]
 }
 
-@test "names of snippets are completed, and the prompt names the file" {
+@test "names of snippets are completed" {
 	[ "$(complete '')" = "added hello note twice uses_helper" ]
 	[ "$(complete u)" = "uses_helper" ]
 	[ "$(complete zzz)" = "" ]
@@ -214,7 +214,7 @@ complete() { # PREFIX
 	cmp "$SP_DIR/at-once-1/text" "$SP_DIR/at-once-3/text"
 }
 
-@test "where the set is off the tool does not exist; an unknown set is refused at the start" {
+@test "the tool exists only where its set is switched on" {
 	jq 'del(.tools) | .gateway.socket = "off.sock" | .data_dir = "off"' "$SP_CONFIG" >"$SP_DIR/off.json"
 	mkdir "$SP_DIR/off"
 	export SP_CONFIG=$SP_DIR/off.json SP_SOCKET=$SP_DIR/off.sock

@@ -89,7 +89,7 @@ attacks() {
 }
 
 # As two containers do that have the host's cgroups, and each a /run of its own: both are instance 0.
-@test "a second jailer that does not see the locks of the first is refused, and takes nothing from the first" {
+@test "a second jailer that does not see the first's locks is refused" {
 	[ "$(id -u)" = 0 ] || skip "needs root to mount a second /run"
 	[ -w /sys/fs/cgroup ] || [ -w /sys/fs/cgroup/memory ] || skip "the cgroups are not ours"
 	apart() { # in a process of its own
@@ -118,7 +118,7 @@ attacks() {
 	[ "$status" -eq 0 ]
 }
 
-@test "options: help, version, and what is wrong" {
+@test "the jailer's options" {
 	run "$JAILER" --help
 	[ "$status" -eq 0 ]
 	[[ $output == *"--config PATH"*"Exit status"* ]]

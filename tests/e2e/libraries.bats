@@ -73,7 +73,7 @@ uses() {
 	EOP
 }
 
-@test "reportlab and pypdf: a document, and its text" {
+@test "reportlab and pypdf read and write a document" {
 	uses reportlab '1 Grüße' <<-'EOP'
 		import pypdf
 		from reportlab.pdfgen import canvas
@@ -85,7 +85,7 @@ uses() {
 	EOP
 }
 
-@test "python-docx: a document, and its paragraphs" {
+@test "python-docx reads what it wrote" {
 	uses docx "['Title', 'text']" <<-'EOP'
 		import docx
 		document = docx.Document()
@@ -96,7 +96,7 @@ uses() {
 	EOP
 }
 
-@test "python-pptx: slides, and their titles" {
+@test "python-pptx reads what it wrote" {
 	uses pptx "['Title']" <<-'EOP'
 		import pptx
 		deck = pptx.Presentation()

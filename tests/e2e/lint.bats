@@ -83,7 +83,7 @@ clean() {
 	[[ $output == *"cgi/b.c:1:"* && $output == *"cgi/c.c:1:"* ]]
 }
 
-@test "layers: a folder that is not in the table, and a table that names what is not there" {
+@test "layers: folders and their table agree" {
 	mkdir lib/more
 	printf '#include "lib/base/good.h"\n' >lib/more/bad.c
 	found layers "lib/more/bad.c:1: its folder is not in the table" 2
@@ -317,7 +317,7 @@ function_of() {
 	for line in {4..11}; do [[ $output == *"lib/base/bad.c:$line:"* ]]; done
 }
 
-@test "facts: a field of a result outside of its table; a list of files that is too long or wrong" {
+@test "facts: a field of a result is named in its table only" {
 	printf '/* result.c - fine. */\nconst struct bind t[] = {\n\tUSAGE(rss_peak_bytes, DETAIL, "x"),\n\t{FIELD(setup_us, BIND_INT, COLUMN)},\n};\n' \
 		>jail/client/result.c
 	# shellcheck disable=SC2016 # a document's backquotes
@@ -477,6 +477,14 @@ conf_page() {
 	clean english
 	printf 'A file next to it.\nA file beside it.\nThe client is told why.\n' >docs/x.md
 	found english 'docs/x.md:2: "beside"' 2
+}
+
+@test "english: a title makes one promise" {
+	mkdir -p tests/e2e
+	printf '@test "%s" {\n}\n' 'one, two' 'this is so' >tests/e2e/x.bats
+	clean english
+	printf '@test "%s" {\n}\n' 'this is so; that as well' 'this is so, and that' >>tests/e2e/x.bats
+	found english 'tests/e2e/x.bats:5: the title makes several promises: this is so; that as well' 2
 }
 
 # A commit of all that is there, with the rest of the arguments for git.

@@ -41,7 +41,7 @@ run_python() {
 	sp_call run_code "$(jq -nc --arg code "$1" '{conversationId: "c", language: "python", code: $code}')"
 }
 
-@test "promtool takes both formats; runs, requests and methods are counted" {
+@test "promtool takes both formats" {
 	start_stack
 	run_python 'print(1)'
 	run_python 'raise SystemExit(3)'
@@ -106,7 +106,7 @@ open("a.bin", "wb").write(bytes(range(256)) * 500)'
 # job SERIES: its value in the file of a command
 job() { sed -n "s/^$1 //p" "$SP_DIR/job.prom"; }
 
-@test "signer and verifier write their figures; what fails keeps the moment of the last success" {
+@test "signer and verifier write their figures" {
 	local signed anchored verified
 	sp_start_gateway
 	cli() { "$SP_BIN/sallyport" "$1" --config "$SP_CONFIG" --metrics "$SP_DIR/job.prom" "${@:2}"; }
@@ -181,7 +181,7 @@ job() { sed -n "s/^$1 //p" "$SP_DIR/job.prom"; }
 	[ "$SP_STATUS" = 401 ]
 }
 
-@test "both can be switched off; without a token nobody else is let in" {
+@test "metrics and health can be switched off" {
 	export SALLYPORT_METRICS_ENABLED=false SALLYPORT_HEALTH_READY=false SALLYPORT_METRICS_TOKEN=
 	sp_start_gateway
 	metrics
@@ -235,7 +235,7 @@ query() {
 query_is() { [ "$(query "$1" 2>/dev/null)" = "$2" ]; }
 scraped() { query_is 'up{job="sallyport"}' 1; }
 
-@test "a real Prometheus scrapes the gateway through nginx, and loads the alert rules" {
+@test "a real Prometheus scrapes the gateway through nginx" {
 	start_stack
 	run_python 'print(1)'
 	start_nginx
@@ -269,7 +269,7 @@ scraped() { query_is 'up{job="sallyport"}' 1; }
 	sp_until "" query_is 'ALERTS{alertname="SallyportJailerDown"}' 1 # pending: for a minute yet
 }
 
-@test "one id leads from nginx through the gateway and the record to the jailer; the caller's trace is recorded" {
+@test "one id leads from nginx to the jailer" {
 	start_stack
 	start_nginx
 	local trace=00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01 id
@@ -344,7 +344,7 @@ lacking() {
 	done
 }
 
-@test "the alert rules and the dashboard name metrics, and labels, that exist" {
+@test "the alert rules name metrics that exist" {
 	promtool check rules "$SP_ROOT/docs/alerts.yml"
 	start_stack
 	run_python 'import ctypes; ctypes.CDLL(None).unshare(0x10000000)'
@@ -384,7 +384,7 @@ rule() {
 	promtool test rules "$SP_DIR/rule.yml"
 }
 
-@test "alerts fire at what they are for, and not before" {
+@test "alerts fire only at what they are for" {
 	local wait=sallyport_run_queue_wait_seconds_bucket
 	rule SallyportDown 1 'up{job="sallyport"}' 0x40
 	rule SallyportDown 0 'up{job="sallyport"}' 1x40

@@ -141,7 +141,7 @@ for at in [("93.184.215.14", 80), ("93.184.215.15", 8080), ("93.184.215.2", 22),
 	[[ $stderr == *"sallyport: network: an address that is not in network.allow was tried (5)"* ]]
 }
 
-@test "direct attempts are counted, TCP and UDP, IPv4 and IPv6; what has a way is not" {
+@test "denied connections are counted" {
 	run -0 --separate-stderr net python --json <<<'
 import socket, urllib.request
 for family, host in [(socket.AF_INET, "192.0.2.1"), (socket.AF_INET6, "2001:db8::1")]:
@@ -371,7 +371,7 @@ a.wild.example:80 TLS or HTTP that names no host which the relay can read
 pub.example:80 another host was named inside the connection (TLS server name or HTTP Host)
 pub.example:80 TLS or HTTP that names no host which the relay can read" ]
 }
-@test "another host inside a tunnel is refused and told: HTTP, and a second request" { sp_gauged 1 other_requests; }
+@test "another host inside a tunnel is refused and told: a second HTTP request" { sp_gauged 1 other_requests; }
 
 not_on_the_list() {
 	run -0 --separate-stderr net bash --json <<<'
@@ -394,7 +394,7 @@ exit 0'
 	[[ $output == *"secret.data.evil.example:443 not in network.allow"* ]]
 	[ ! -s "$DIR/queries" ]
 }
-@test "what is not on the list is refused, told, and never asked for" { sp_gauged 1 not_on_the_list; }
+@test "a host that is not on the list is never asked for" { sp_gauged 1 not_on_the_list; }
 
 @test "names that mean addresses which are not public are refused, however they are written" {
 	run -0 --separate-stderr net bash --json <<<'
@@ -518,7 +518,7 @@ print(s.makefile().read().count("evil"))'
 	[ "$(jq -j .stdout <<<"$output" | tr '\n' ' ')" = "400 400 400 400 400 0 " ]
 }
 
-@test "half-closed connections count all bytes; the result has them" {
+@test "half-closed connections count all bytes" {
 	run -0 --separate-stderr net python --json <<<'
 import socket
 s = socket.create_connection(("pub.example", 82))
@@ -644,7 +644,7 @@ c.connect().then(() => c.query('$ssl')).then(r => { console.log(r.rows[0].ssl); 
 	sp_stop "$PID"
 }
 
-@test "the operator's proxy carries everything; it is told addresses, or names where it shall resolve" {
+@test "the operator's proxy carries everything" {
 	command -v tinyproxy >/dev/null || skip "no tinyproxy"
 	cat >"$DIR/tinyproxy.conf" <<-EOF2
 		Port 8888
@@ -680,7 +680,7 @@ c.connect().then(() => c.query('$ssl')).then(r => { console.log(r.rows[0].ssl); 
 	sp_stop "$PID"
 }
 
-@test "a relay that is killed ends its runs with a word, and another one takes its place" {
+@test "a relay that is killed is replaced" {
 	config config "$ALLOW"
 	jq --arg socket "$PWD/jailer.sock" '.jailer.socket = $socket' config >service
 	start_inside jailer.log "$SP_BIN/sallyport-jailer" --config service
@@ -730,7 +730,7 @@ c.connect().then(() => c.query('$ssl')).then(r => { console.log(r.rows[0].ssl); 
 	sp_stop "$jailer"
 }
 
-@test "SHARE_NET=1 is --network; where nothing is allowed the run is refused in words" {
+@test "SHARE_NET=1 is --network" {
 	config config "$ALLOW"
 	cat >test.js <<<'fetch("http://pub.example/s").then(r => r.text()).then(t => console.log(t.trim()))'
 	SHARE_NET=1 run -0 --separate-stderr inside "$SP_BIN/sallyport" run --config config test.js

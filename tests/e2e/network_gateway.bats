@@ -52,7 +52,7 @@ code() { # a request of one program with network
 	jq -n --arg code "$1" '{conversationId: "n", language: "bash", code: $code, network: true}'
 }
 
-@test "a token without the scope is refused in words, and nothing runs" {
+@test "a token without the scope is refused the network" {
 	SP_TOKEN=$PLAIN sp_call run_code "$(code 'echo ran')"
 	[ "$SP_STATUS" = 200 ]
 	[ "$(sp_get .result.isError)" = true ]

@@ -81,7 +81,7 @@ url() { echo "https://sallyport.example.org$1"; }
 	[[ $(jq -r .error.message <<<"${lines[0]}") == *"the gateway does not answer"* ]]
 }
 
-@test "TLS 1.2 and 1.3, nothing older; HTTP/2; HTTP/1.1 too" {
+@test "nginx speaks TLS 1.2 or newer" {
 	local version
 	for version in 1.2 1.3; do
 		run fetch --tls-max "$version" --tlsv"$version" -o /dev/null -w '%{http_code} %{http_version}' "$(url /none)"
@@ -236,7 +236,7 @@ url() { echo "https://sallyport.example.org$1"; }
 	[ "$output" = 0 ]
 }
 
-@test "a client of IPv6 is limited by its network, and one of IPv4 by its address" {
+@test "a client of IPv6 is limited by its network" {
 	local i
 	ask() { fetch -H "X-Client: $1" -o /dev/null -w '%{http_code}\n' "$(url /mcp)"; }
 	for i in {1..70}; do ask "2001:db8:0:1:$i::$i"; done >"$DIR/codes"

@@ -23,7 +23,7 @@ run_long() {
 	ID=$(sp_sql "SELECT id FROM execution WHERE state = 'running'")
 }
 
-@test "ps: nothing runs; a run with what it printed; a process that is gone" {
+@test "ps shows runs with what they printed" {
 	run sp_cli ps
 	[ "$status" -eq 0 ]
 	[[ $output != *running* ]]
@@ -91,7 +91,7 @@ run_long() {
 	[ "$(sp_sql 'SELECT count(*) FROM execution')" = 1 ]
 }
 
-@test "files: whose, how large, which run left them so; the bytes of one, and of all in a folder" {
+@test "files lists a conversation's files" {
 	run sp_cli files
 	[ "$status" -eq 0 ]
 	[[ $output == *"0 files"* ]]
@@ -122,7 +122,7 @@ run_long() {
 	[ "$status" -eq 2 ]
 }
 
-@test "log --text: code and output, with the index and before it knows a run; forgotten words are found no more" {
+@test "log --text finds code and output" {
 	sp_run_bash 'echo "in the output: $((6 * 7)) dwarves"'
 	local first=$ID
 	sp_run_bash 'echo >&2 "an error of wizards"; false'
@@ -141,7 +141,7 @@ run_long() {
 	[ "$status" -eq 0 ]
 }
 
-@test "show --conversation: what was put, what ran, what it changed; an erased step" {
+@test "show --conversation tells a conversation's steps" {
 	sp_call upload_file '{"conversationId":"talk","filename":"in.txt","content":"b25lCnR3bwo="}'
 	sp_run_bash 'sed -i s/two/2/ in.txt; echo new >made; echo said'
 	local first=$ID
@@ -173,7 +173,7 @@ run_long() {
 	[[ $output == *"name one with --owner"* ]]
 }
 
-@test "log.format json: every line of gateway and jailer is an object; wrong words are named" {
+@test "log.format json: every line is an object" {
 	sp_stop "$SP_GATEWAY_PID"
 	sp_stop "$SP_JAILER_PID"
 	rm -f "$SP_DIR"/*.log

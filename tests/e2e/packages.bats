@@ -42,7 +42,7 @@ prints() {
 	[ "$(sp_get details.stdout)" = "$1" ] || { cat "$SP_DIR/body"; return 1; }
 }
 
-@test "pip install: kept for later calls and sessions of the conversation, and for no other" {
+@test "pip install: kept for the conversation only" {
 	[ -d /usr/lib/python3/dist-packages/pip ] || skip "pip is not installed: apt-get install python3-pip"
 	installs wheel 'pip install demo-wheel'
 	[ "$(sp_get details.verdict)" = OK ] || { cat "$SP_DIR/body"; return 1; }
@@ -63,7 +63,7 @@ prints() {
 	[ "$(sp_get details.verdict)" = RE ]
 }
 
-@test "npm install: found by require and import, in plain programs of Node and bun, and in sessions" {
+@test "npm install: found by require and import" {
 	[ -x /usr/bin/npm ] || skip "npm is not installed: apt-get install npm"
 	installs npm 'npm install demo-npm'
 	[ "$(sp_get details.verdict)" = OK ] || { cat "$SP_DIR/body"; return 1; }
@@ -111,7 +111,7 @@ hinted() {
 	done
 }
 
-@test "the description says how to install, or that nothing can be; so does the answer to a program that misses a package" {
+@test "the description says how to install packages" {
 	local description
 	description() {
 		sp_mcp tools/list '"x":1' ''

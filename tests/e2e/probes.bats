@@ -104,7 +104,7 @@ live_probes() {
 	diff <(sed -n '/^<!-- probes -->$/,/^<!-- \/probes -->$/{//!p}' "$ROOT/docs/probes.md") "$DIR/table"
 }
 
-@test "selftest: what does not hold is said, and what is not there" {
+@test "selftest names the probe that does not hold" {
 	mkdir -p "$DIR/bin" "$DIR/libexec/sallyport"
 	cp "$BIN/sallyport" "$DIR/bin"
 	echo '{"jailer":{"program":"'"$JAILER"'","weaker_limits":'"$([ "$(id -u)" = 0 ] && echo false || echo true)"',

@@ -198,7 +198,7 @@ serves() {
 	[ "$(sp_sql "SELECT count(*) FROM execution WHERE conversation_name = 'own' AND verdict IN ('CX', 'XX')")" = 1 ]
 }
 
-@test "another account: refused, and the commands work as the account that owns the folder" {
+@test "another account is refused with commands that work" {
 	[ "$(id -u)" = 0 ] || skip "needs root to become nobody"
 	chmod 755 "$SP_DIR/data"
 	printf '{"data_dir": "%s"}' "$SP_DIR/data" >"$SP_DIR/verify.json"
@@ -291,7 +291,7 @@ texts() {
 	[ "$count" = 0 ]
 }
 
-@test "every row of that table is of a text that there is, and of a test that there is" {
+@test "every row of remedies.txt names a text with a test" {
 	local fragment proof count=0
 	texts >"$BATS_TEST_TMPDIR/texts"
 	while IFS='|' read -r fragment proof; do

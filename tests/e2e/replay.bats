@@ -106,7 +106,7 @@ same_report() { # FILE FILE
 	[ "$(of '"large"')" = more_memory ]
 }
 
-@test "normalisers are switched by name; a wrong name is a usage error" {
+@test "normalisers are switched by name" {
 	say python 'import time; print(time.time())'
 	say python 'print({"a", "b", "c", "d", "e", "f"})'
 	sp_stdio_end
@@ -156,7 +156,7 @@ same_report() { # FILE FILE
 	[ "$(jq -c .summary.classes <<<"$summary")" = '{}' ]
 }
 
-@test "kill -9, then --resume: the same report, and only what was undone is run" {
+@test "--resume after kill -9 gives the same report" {
 	say python 'print("first")'
 	say python 'import time; print(time.time_ns())'
 	sp_say run_code "$(jq -cn --arg code "sleep $SP_ASLEEP; echo last" '{conversationId: "c", language: "bash", $code, timeout_seconds: 300}')" &
@@ -219,7 +219,7 @@ same_report() { # FILE FILE
 	[[ $stderr == *"2 were not looked at"* ]]
 }
 
-@test "shards: merged they are the whole; without one of them, or a case, incomplete" {
+@test "shards merge to the whole" {
 	for i in 1 2 3 4 5 6 7 8; do say bash "echo $i"; done
 	sp_stdio_end
 	alter "stdout = 'x'" "echo 2"
@@ -332,7 +332,7 @@ same_report() { # FILE FILE
 	[ "$(jq -r 'select(.id) | .class' <<<"$output" | sort -u)" = identical ]
 }
 
-@test "results for which there is no room are counted, and what asked for them is incomplete" {
+@test "results that do not fit on the disk are counted" {
 	for i in 1 2 3 4 5 6 7 8; do say bash "echo $i"; done
 	sp_stdio_end
 	ulimit -S -f 40
@@ -378,7 +378,7 @@ same_report() { # FILE FILE
 	[[ $output == *"version 9"* ]]
 }
 
-@test "results have the sums of what a run put out, raw and normalised: two replays are compared without running anything" {
+@test "two replays are compared by their sums" {
 	say python 'print("same")'
 	say python 'print(object())'
 	say bash 'echo x >&2'
@@ -407,7 +407,7 @@ same_report() { # FILE FILE
 	[ "${#lines[@]}" = 2 ]
 }
 
-@test "a record, a suite and results that were cut: each is named as damaged, and is left as it is" {
+@test "files that were cut are named as damaged" {
 	local before n
 	for ((n = 0; n < 8; n++)); do say bash "echo $n # $(printf '%04000d' 0)"; done
 	sp_stdio_end
@@ -462,7 +462,7 @@ same_report() { # FILE FILE
 	[[ $stderr == *"no runner of that name"* ]]
 }
 
-@test "--runner: interrupted or killed, its replay ends with it; many arguments; what does not go together" {
+@test "--runner: an interrupted replay leaves no program behind" {
 	local ended pid said=$SP_DIR/said signal
 	say bash "sleep $SP_ASLEEP" &
 	pid=$!
@@ -539,7 +539,7 @@ policy_of_replay() {
 	wait "$replay"
 }
 
-@test "where a gateway serves, replays are idle, jails and all; --priority normal, and without a gateway, not" {
+@test "replays are idle where a gateway serves" {
 	sp_say run_code "$(jq -cn --arg code "sleep $SP_ASLEEP; echo done" '{conversationId: "c", language: "bash", $code, timeout_seconds: 300}')" &
 	local saying=$!
 	sp_wake
@@ -558,7 +558,7 @@ policy_of_replay() {
 	[ "$(tail -1 "$SP_DIR/out" | jq .summary.different)" = 0 ]
 }
 
-@test "what a run ran on is stored once, shown, and named where results differ" {
+@test "what a run ran on is stored once" {
 	local python interpreter
 	say python 'print("one")'
 	say python 'print("two")'
@@ -595,7 +595,7 @@ policy_of_replay() {
 	grep -q "^  ran on another kernel: recorded 2.4.0, now $(uname -r)$" <<<"$output"
 }
 
-@test "tags: given by ids and filters, found by log, replay and export, listed, taken away, in the audit log" {
+@test "tags are given by ids or filters" {
 	say python 'print("one")'
 	say python 'print("two")'
 	say bash 'echo three'

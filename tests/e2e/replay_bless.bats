@@ -42,7 +42,7 @@ alter() { # SET CODE
 	sqlite3 "$SP_DIR/data/sallyport.db" "UPDATE execution SET $1 WHERE instr(code, '$2')"
 }
 
-@test "what differs becomes a generation, with author and reason; the old one is kept" {
+@test "what differs becomes a generation" {
 	say python 'print("small")'
 	say python 'print("x" * 100000); open("made", "w").write("y")'
 	say python 'print("same")'
@@ -79,7 +79,7 @@ changedsmall" ]
 	[ "$(sp_sql "SELECT count(*) FROM baseline")" = 3 ]
 }
 
-@test "without an outcome there is nothing to compare: new; replayed against it from then on" {
+@test "a run without an outcome is new" {
 	say python 'print("lost")'
 	say python 'print("secret")' '{"secrets": {"KEY": "abcdefgh"}}'
 	sp_stdio_end
@@ -141,7 +141,7 @@ changedsmall" ]
 	[ "$(jq .identical <<<"$summary")" = 2 ]
 }
 
-@test "forgotten: what was blessed goes with the run, output or content, and no replay brings it back" {
+@test "a blessed outcome is forgotten with its run" {
 	say bash 'echo word-of-the-output | tee -a file-of-the-run; seq 20000 | sed s/^/long-word-/'
 	sp_stdio_end
 	alter "stdout = 'x', stdout_blob = NULL" word-of
@@ -183,7 +183,7 @@ changedsmall" ]
 	[ "$(sp_sql "SELECT count(*) FROM baseline")" = 1 ]
 }
 
-@test "what comes of a deterministic run is the same next time, and can be expected" {
+@test "a deterministic run can be expected" {
 	say python 'import random, time, os; print("dice", random.random(), time.time(), id(os), {"a", "b", "c"}, os.cpu_count())'
 	say javascript 'console.log("js", Math.random(), Date.now(), new Date().getFullYear() > 2025)'
 	sp_stdio_end

@@ -58,7 +58,7 @@ harmless() {
 	jq -e . r.jsonl >/dev/null
 }
 
-@test "replay: each format, the same counts in all; diffs in colours on a terminal" {
+@test "replay: every format has the same counts" {
 	sp_stdio
 	say python 'for i in range(40): print(i)'
 	say python 'print("same")'
@@ -132,7 +132,7 @@ harmless() {
 	[ "$(xpath 'string(//testcase/@name)')" = "Small/0 #0" ]
 }
 
-@test "what is no file is written to, and stays what it is" {
+@test "a report can be written into a pipe" {
 	sp_stdio
 	say python 'print("same")'
 	sp_stdio_end
@@ -146,7 +146,7 @@ harmless() {
 	[ "$(head -1 given)" = "TAP version 14" ]
 }
 
-@test "wrong: a format, a place; a run that is interrupted or killed leaves no report" {
+@test "an interrupted replay leaves no report" {
 	sp_stdio
 	sp_say run_code "$(jq -cn --arg code "sleep $SP_ASLEEP" '{conversationId: "c", language: "bash", $code, timeout_seconds: 300}')" &
 	local saying=$!

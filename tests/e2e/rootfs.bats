@@ -216,7 +216,7 @@ refused() {
 	rm -rf "$at"
 }
 
-@test "a rootfs that is none: refused, and says what is missing" {
+@test "an incomplete rootfs is refused with what is missing" {
 	local part copy=$BATS_TEST_TMPDIR/copy
 	for part in proc dev tmp etc usr; do
 		rm -rf "$copy"
@@ -242,7 +242,7 @@ refused() {
 	[[ $output == *"interpreter of box is missing: make one"* ]]
 }
 
-@test "an interpreter without the loader that it needs: the sandbox has failed, and says what is missing" {
+@test "an interpreter without its loader is a sandbox failure" {
 	local copy=$SP_DIR/half
 	mkdir -p "$copy"/{proc,dev,tmp,etc,usr/bin}
 	cp "$(realpath /usr/bin/bash)" "$copy/usr/bin/bash"

@@ -143,7 +143,7 @@ ready() { sp_http GET /readyz </dev/null && [ "$SP_STATUS" = "$1" ]; }
 	runs
 }
 
-@test "a full disk: files that do not fit are named, a run that cannot be recorded is refused, and then it goes on" {
+@test "a full disk refuses runs that cannot be recorded" {
 	[ "$(id -u)" = 0 ] || skip "needs root to mount a small disk"
 	sp_start_jailer
 	start_on_small_disk
@@ -166,7 +166,7 @@ ready() { sp_http GET /readyz </dev/null && [ "$SP_STATUS" = "$1" ]; }
 }
 
 # A task of which the end cannot be written: its client waits, and hears how it ended as soon as there is room.
-@test "a full disk: the end of a task is written when there is room again, nobody waits for ever" {
+@test "a full disk: the end of a task is written when there is room" {
 	[ "$(id -u)" = 0 ] || skip "needs root to mount a small disk"
 	local task session
 	sp_start_jailer

@@ -31,7 +31,7 @@ run_live() { # LANGUAGE CODE
 	sp_call run_code "$(jq -cn --arg language "$1" --arg code "$2" '{conversationId: "c", session: true, $language, $code}')"
 }
 
-@test "python keeps variables, imports and files; an ordinary call sees the files only" {
+@test "python keeps its state" {
 	start
 	run_live python $'import math\nx = 40\nopen("f", "w").write("file")'
 	[ "$(sp_get details.session.number)" = 1 ]
@@ -58,7 +58,7 @@ run_live() { # LANGUAGE CODE
 	[ "$(text)" = 42 ]
 }
 
-@test "a language that cannot keep variables says so, and keeps files and processes" {
+@test "a language without a driver keeps files and processes" {
 	start
 	run_live bash 'x=1; echo hi >/tmp/f'
 	[ "$(text)" = "[sallyport] session: A session was started. In bash it keeps files and processes between calls, but not variables." ]
@@ -67,7 +67,7 @@ run_live() { # LANGUAGE CODE
 	[ "$(sp_get details.warm)" = false ]
 }
 
-@test "reset_session ends it, in order; twice says that there is none" {
+@test "reset_session ends the session" {
 	start
 	run_live python 'x = 1'
 	sp_call reset_session '{"conversationId":"c"}'
@@ -118,7 +118,7 @@ run_live() { # LANGUAGE CODE
 	[ "$(text)" = alice ]
 }
 
-@test "the end by a signal is said, and the loss at the next call; isError goes by the verdict" {
+@test "an interpreter's end by a signal is reported" {
 	start
 	run_live python 'x = 1'
 	run_live python 'import os; print("before", flush=True); os.kill(os.getpid(), 9)'
@@ -131,7 +131,7 @@ run_live() { # LANGUAGE CODE
 	[ "$(text)" = 1 ]
 }
 
-@test "a restart of the gateway loses the state, and says so" {
+@test "a restart of the gateway loses the state" {
 	start
 	run_live python 'x = 1; open("f", "w").write("kept")'
 	sp_stop "$SP_GATEWAY_PID"
@@ -140,7 +140,7 @@ run_live() { # LANGUAGE CODE
 	[[ $(text) == $'False kept\n[sallyport] session: The session\'s earlier state was lost (the server was started anew)'* ]]
 }
 
-@test "the record shows sandbox and number; replay repeats all that came before" {
+@test "replay repeats a session's earlier runs" {
 	start
 	printf '{"conversationId":"c","filename":"in","content":"%s"}' "$(printf one | base64)" >"$SP_DIR/a"
 	sp_call upload_file "$(cat "$SP_DIR/a")"
@@ -161,7 +161,7 @@ run_live() { # LANGUAGE CODE
 	grep -q '^3 identical' "$SP_DIR/replayed"
 }
 
-@test "what others deleted or replaced in the conversation is so in the open sandbox, too; replay does the same" {
+@test "changes from outside reach the open sandbox" {
 	start
 	local name
 	for name in in twice; do

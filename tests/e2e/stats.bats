@@ -46,12 +46,12 @@ stats() { # ARGUMENT…
 	[ "$(stats --owner nobody)" = "" ]
 }
 
-@test "the same failure is one line; figures are left out" {
+@test "failures are grouped without their figures" {
 	[ "$(stats --by message | jq -c '[.runs, .failed]')" = '[2,2]' ]
 	stats --by message | jq -r .message | grep '^RE: .*#'
 }
 
-@test "by hour and day, with what lies between; since yesterday" {
+@test "stats by hour and day have no gaps" {
 	[ "$(stats --by hour --since yesterday --until today | jq -c '[.hour[11:], .runs]' | paste -sd' ')" = '["12:00",1] ["13:00",0] ["14:00",1]' ]
 	[ "$(stats --by day | jq -c .runs | paste -sd' ')" = '2 3' ]
 	[ "$(stats --since today | jq -s 'map(.runs) | add')" = 3 ]
@@ -65,7 +65,7 @@ stats() { # ARGUMENT…
 	[ "$(stats --by denied | jq -c '[.denied, .runs]')" = '["mount",1]' ]
 }
 
-@test "the slowest runs, and the disk by owner" {
+@test "the slowest runs" {
 	SP_TOKEN=$BOB call bash talk 'sleep 2'
 	[ "$(stats --by slowest --language bash -n 1 | jq -c '[.owner, .language, .verdict, .wall >= 2000000]')" = '["bob","bash","OK",true]' ]
 	[ "$(stats --by slowest --owner alice | jq -s '(map(.wall) | . == (sort | reverse)) and length == 4')" = true ]
@@ -81,7 +81,7 @@ stats() { # ARGUMENT…
 	[[ $output == *" %"* ]]
 }
 
-@test "limits that were hit, by whom and how often; doors that were shut" {
+@test "limits that were hit" {
 	local _
 	for _ in 1 2 3; do
 		head -c 9000000 /dev/zero | SP_TOKEN=$ALICE sp_http POST /mcp

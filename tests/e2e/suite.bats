@@ -58,7 +58,7 @@ no_scratch() {
 	[ -z "$(compgen -G "$TMPDIR/sallyport-*")" ]
 }
 
-@test "promoted once, graded; promoted again nothing changes; ids, filters, names, tags" {
+@test "promote turns runs into cases" {
 	say python 'print("one")'
 	say python 'open("f", "w").write("two"); print("two")'
 	say bash 'echo three; exit 3'
@@ -108,7 +108,7 @@ no_scratch() {
 	grep -q '^RTE ' <<<"$output"
 }
 
-@test "submissions in place of the recorded code; of live sandboxes the recorded code alone" {
+@test "a suite judges submissions in place of the recorded code" {
 	say python 'print(sorted(map(int, input().split())))' '{"stdin": "3 1 2"}'
 	say python 'print(sorted(map(int, input().split())))#' '{"stdin": "7"}'
 	say python 'x = 41' '{"session": true}'
@@ -137,7 +137,7 @@ no_scratch() {
 	cli 2 grade s --time-limit 1
 }
 
-@test "what cannot be a case: a wrong id changes nothing; a run that cannot be repeated" {
+@test "a run that cannot be repeated is not promoted" {
 	say python 'print("good")'
 	say python 'print("secret")' '{"secrets": {"KEY": "abcdefgh"}}'
 	sp_stdio_end
@@ -206,7 +206,7 @@ no_scratch() {
 	sp_until "" no_scratch
 }
 
-@test "kill -9, then --resume: the same report, and only what was undone is run" {
+@test "--resume after kill -9 gives the same report" {
 	say python 'print("one")'
 	sp_say run_code "$(jq -cn --arg code "sleep $SP_ASLEEP" '{conversationId: "c", language: "bash", $code, timeout_seconds: 300}')" &
 	local saying=$! grading

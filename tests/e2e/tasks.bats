@@ -81,7 +81,7 @@ unknown() {
 	[ "$(sp_get .error.code)" = -32602 ]
 }
 
-@test "legacy: a task is begun, asked for, listed, and its result fetched" {
+@test "legacy: a task's result is fetched" {
 	open_session
 	[ "$(sp_get '.result.capabilities.tasks.requests.tools.call | type')" = object ]
 	legacy tools/list '{}'
@@ -101,7 +101,7 @@ unknown() {
 	[ "$(sp_get ".result.tasks[] | select(.taskId == \"$TASK\").status")" = completed ]
 }
 
-@test "log and show say which runs were tasks, and what became of them" {
+@test "log and show name the runs that were tasks" {
 	export SALLYPORT_CONFIG=$SP_CONFIG
 	open_session
 	begin 'echo shown'
@@ -126,7 +126,7 @@ unknown() {
 	"$SP_BIN/sallyport" log --task "$done" | grep -q ' OK  *expired '
 }
 
-@test "replay and export by token, and by task: what one of two tokens of an owner ran" {
+@test "replay and export choose runs by token or task" {
 	export SALLYPORT_CONFIG=$SP_CONFIG
 	local token=$SP_TOKEN first second other
 	named() { "$SP_BIN/sallyport" token add --owner carol --name "$1" --json; }
@@ -162,7 +162,7 @@ unknown() {
 	[ "$(SALLYPORT_DATA_DIR=$BATS_TEST_TMPDIR/there SALLYPORT_CONFIG='' "$SP_BIN/sallyport" import "$BATS_TEST_TMPDIR/one" --json | jq .summary.executions)" = 2 ]
 }
 
-@test "legacy: a program that fails makes the task fail, and its result says how" {
+@test "legacy: a program that fails makes the task fail" {
 	open_session
 	begin 'echo no >&2; exit 3'
 	legacy tasks/result "{\"taskId\":\"$TASK\"}"
@@ -177,7 +177,7 @@ unknown() {
 	[ "$(sp_get .result.error)" = null ]
 }
 
-@test "legacy: cancelling ends the run; what it printed until then is the result" {
+@test "legacy: cancelling a task ends the run" {
 	open_session
 	begin_long
 	sp_until "$SP_GATEWAY_PID" has_begun
@@ -215,7 +215,7 @@ unknown() {
 	export SP_TOKEN=$ALICE
 }
 
-@test "a time to live: the default, the cap, a bad one, and the end of it" {
+@test "a task has a time to live" {
 	open_session
 	begin 'true'
 	[ "$(sp_get .result.task.ttl)" = 3600000 ]
@@ -266,7 +266,7 @@ unknown() {
 	export SP_TOKEN=$ALICE
 }
 
-@test "the list comes in pages, newest first; an altered cursor is refused" {
+@test "the list of tasks has pages" {
 	export SP_TOKEN=$BOB
 	open_session
 	for _ in {1..51}; do begin ':'; done
@@ -385,7 +385,7 @@ unknown() {
 	[[ $(sp_get .error.message) == *"the tool execute_code is switched off"* ]]
 }
 
-@test "an owner has so many tasks and no more; others are not touched" {
+@test "an owner's tasks are bounded" {
 	sp_stop "$SP_GATEWAY_PID"
 	SALLYPORT_LIMITS_TASKS=60 sp_start_gateway # bob has 51
 	export SP_TOKEN=$BOB
@@ -413,7 +413,7 @@ unknown() {
 	[ "$(sp_get details.stdout)" = $'begun\ndone' ]
 }
 
-@test "over standard input and output: begun, fetched by the next request, and its end is told" {
+@test "stdio: a task's end is announced" {
 	local line rest='' told=''
 	next_answer() { # in $line; what was told before, in $told
 		while read -r -t "$SP_DEADLINE" line <&"${STDIO[0]}" && [[ $line == *'"method":"notifications/'* ]]; do

@@ -66,7 +66,7 @@ last_line() { echo "${lines[-1]}"; }
 	[ "$status" -eq 2 ]
 }
 
-@test "tests/run: in continuous integration what failed beside others runs once more, alone, and is named" {
+@test "tests/run: in continuous integration a suite that failed runs once more" {
 	suite twice 'echo 1..1; echo "not ok 1 - a"; exit 1'
 	suite once 'echo 1..1; [ -e here ] && echo "ok 1 - a" && exit; touch here; echo "not ok 1 - the first time"; exit 1'
 	CI=true run "$TREE/tests/run" build
@@ -91,7 +91,7 @@ last_line() { echo "${lines[-1]}"; }
 	[[ $output != *again* ]]
 }
 
-@test "lockfiles name no host, and versions are exact" {
+@test "lockfiles have exact versions and no hosts" {
 	local folder
 	for folder in jail/runners/npm tests/clients; do
 		run grep -nE '"resolved"|://' "$ROOT/$folder/package-lock.json"
@@ -113,7 +113,7 @@ fake_path() {
 	PATH=$BATS_TEST_TMPDIR/fake:$PATH
 }
 
-@test ".ci/deps calls no apt-get when everything is there, and asks for exactly what is not" {
+@test ".ci/deps asks only for what is missing" {
 	mkdir "$TREE/.ci" && cp "$ROOT/.ci/deps" "$TREE/.ci/"
 	printf 'build make\nbuild bash\nrun no-such-package\n' >"$TREE/.packages"
 	fake_path

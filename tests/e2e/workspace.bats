@@ -60,7 +60,7 @@ fails() {
 	[ "$(jq .result.isError <<<"$result")" = true ]
 }
 
-@test "programs see the folder, and change it; nothing else is told or asked for" {
+@test "programs see and change the folder" {
 	mkdir -p "$W/sub/deep"
 	echo one >"$W/a.txt"
 	printf '#!/bin/sh\necho tool\n' >"$W/sub/tool"
@@ -103,7 +103,7 @@ fails() {
 	stop
 }
 
-@test "the file tools change the folder; undo and diff work; a later start goes on" {
+@test "the file tools change the folder" {
 	echo one >"$W/a.txt"
 	start
 	run_bash 'echo two >a.txt; echo new >b.txt; echo "$FILE_BASE_URL."'
@@ -144,7 +144,7 @@ fails() {
 	stop
 }
 
-@test "what is left alone: .git, what .sallyportignore names, links, devices; in both directions" {
+@test "ignored files are left alone" {
 	mkdir -p "$W/.git" "$W/node_modules/p" "$W/src/.GIT" "$W/build" "$HOME_DIR/outside"
 	echo secret >"$HOME_DIR/outside/s"
 	echo ref >"$W/.git/HEAD"
@@ -177,7 +177,7 @@ fails() {
 	stop
 }
 
-@test "a second writer: nothing of his is lost, and ours is next to it" {
+@test "a second writer loses nothing" {
 	for f in changed replaced removed_by_us removed_by_him touched; do echo "$f 1" >"$W/$f"; done
 	start
 	send run_code "$(jq -cn --arg code 'for f in changed replaced touched removed_by_him; do echo ours >$f; done; rm removed_by_us; echo ours >made_by_both; echo ours >same; touch /data/started; while [ ! -e /tmp/never ]; do sleep 0.05; n=$((n+1)); [ $n -lt 60 ] || break; done' '{language: "bash", code: $code}')"
@@ -224,7 +224,7 @@ other_runs() { # CODE
 	output=$(tail -n 1 "$HOME_DIR/other.out" | jq -r '[.result.content[] | .text // empty] | add')
 }
 
-@test "two servers on one folder: nothing of either is lost, and each sees what the other did" {
+@test "two servers on one folder lose nothing" {
 	echo before >"$W/both"
 	start
 	send run_code "$(jq -cn --arg code "echo first >both; echo first >only_first; sleep $SP_ASLEEP; true" '{language: "bash", code: $code, timeout_seconds: 300}')"
@@ -311,7 +311,7 @@ refused() { # SENTENCE
 	stop
 }
 
-@test "a folder that goes, or is another one, is refused; the record stays" {
+@test "a folder that goes is refused" {
 	echo x >"$W/f"
 	start
 	run_bash 'cat f'
@@ -330,7 +330,7 @@ refused() { # SENTENCE
 	stop
 }
 
-@test "too many files, too large ones, too deep ones: a sentence with the remedy, and nothing is done" {
+@test "a folder has bounds of number, size and depth" {
 	mkdir "$W/node_modules"
 	(cd "$W/node_modules" && seq 100000 | xargs touch)
 	echo x >"$W/f"
@@ -374,7 +374,7 @@ refused() { # SENTENCE
 	stop
 }
 
-@test "a full folder and a read-only one: told, kept, and written as soon as it can be" {
+@test "a full or read-only folder is written later" {
 	[ "$(id -u)" = 0 ] || skip "mounts need root"
 	mkdir "$HOME_DIR/small"
 	mount -t tmpfs -o size=1m,nr_inodes=64 tmpfs "$HOME_DIR/small" || skip "no mounts here"
@@ -408,7 +408,7 @@ refused() { # SENTENCE
 	stop
 }
 
-@test "a process that was killed leaves no temporary files, and the folder is whole" {
+@test "a killed process leaves the folder whole" {
 	for i in $(seq 200); do echo "old $i" >"$W/f$i"; done
 	start
 	touch "$W/.sallyport-999999999-0.tmp" # of a process that is gone
@@ -456,7 +456,7 @@ one_written() {
 	stop
 }
 
-@test "what tools run or obey is put next to its name, once, and is not removed" {
+@test "files that host tools run are put next to their names" {
 	mkdir "$W/.vscode"
 	echo '{}' >"$W/.vscode/tasks.json"
 	start

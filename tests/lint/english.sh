@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Plain English in what people, models and readers of the code see: a few words that we once used for everything have no place there.
+# Plain English in what people, models and readers of the code see: a few words that we once used for everything have no place there. The
+# title of a bats test is one promise: no ";" and no ", and ".
 # shellcheck source=tests/lint/common.bash
 source "$(dirname "$0")/common.bash"
 
@@ -11,4 +12,9 @@ mapfile -t files < <(find "${places[@]}" -name node_modules -prune -o -type f ! 
 checked=${#files[@]}
 [ ${#files[@]} -eq 0 ] || findings_from < <(grep -nHiE '\b(whoever|beside|in words|(is|are|was|were) told|told of|tells of)\b' "${files[@]}" |
 	sed -E 's/^([^:]+:[0-9]+):.*\b(whoever|beside|in words|told( of)?|tells of)\b.*$/\1: "\2": name who does what/I' || true)
+for file in tests/e2e/*.bats; do
+	[ -e "$file" ] || continue
+	checked=$((checked + 1))
+	findings_from < <(perl -ne 'print "$ARGV:$.: the title makes several promises: $1\n" if /^\@test "(.*(?:;|, and ).*)" \{/' "$file")
+done
 finish
