@@ -15,6 +15,7 @@
 #define LINE_MAX_  (16 * 1024)
 #define NAME_SHOWN 200                 /* bytes of a file's name */
 #define FILES_MAX  (RUN_NOTES_MAX / 2) /* bytes of the lines that name files */
+#define FRAME_MAX  64                  /* … and of what is around our lines */
 
 /* -------- the streams --------------------------------------------------------------------------------- */
 
@@ -161,22 +162,16 @@ void run_text_stream(struct buf *text, const struct run_shown *shown, enum run_t
 	add_output(text, shown->tail.data, shown->tail.length, n_marks);
 }
 
-static void add_block(struct json_object *content, const char *data, size_t length)
-{
-	if (length > 0)
-		tool_add_text(content, data, length);
-}
-
 static void add_stream(const struct run_shown *shown, const char *name, struct json_object *content)
 {
-	add_block(content, shown->head, shown->head_length);
-	if (shown->hidden > 0) {
-		auto_free char *mark =
-			xasprintf(RUN_MARK " %lld bytes of %s are left out here\n", (long long)shown->hidden, name);
+	auto_free char *gap = xasprintf("[%lld bytes of %s are left out here]\n", (long long)shown->hidden, name);
 
-		tool_add_text(content, mark, strlen(mark));
-	}
-	add_block(content, shown->tail.data, shown->tail.length);
+	if (shown->head_length > 0)
+		tool_add_text(content, shown->head, shown->head_length);
+	if (shown->hidden > 0)
+		tool_add_text(content, gap, strlen(gap));
+	if (shown->tail.length > 0)
+		tool_add_text(content, shown->tail.data, shown->tail.length);
 }
 
 /* -------- our own lines ------------------------------------------------------------------------------- */
@@ -412,31 +407,42 @@ static void add_notes(struct server *server, const struct job_result *result, co
 		buf_printf(text, "%zu images are too many or too large to be shown here\n", images_hidden);
 }
 
+bool run_text_has_mark(const char *data, size_t length)
+{
+	return holds(data, length, RUN_MARK);
+}
+
 static bool has_mark(const struct run_shown *shown)
 {
-	return (shown->head_length > 0 && memmem(shown->head, shown->head_length, RUN_MARK, strlen(RUN_MARK))) ||
-	       (shown->tail.length > 0 && memmem(shown->tail.data, shown->tail.length, RUN_MARK, strlen(RUN_MARK)));
+	return run_text_has_mark(shown->head, shown->head_length) ||
+	       run_text_has_mark(shown->tail.data, shown->tail.length);
 }
 
 void run_text_add(const struct tool_call *call, const struct job_result *result, size_t images_hidden,
 		  struct json_object *content)
 {
 	__attribute__((cleanup(run_streams_clear))) struct run_streams streams = {0};
-	auto_buf struct buf notes = {0};
+	auto_buf struct buf notes = {0}, ours = {0};
 
 	run_streams_take(call->server, result, RUN_STREAMS_MAX, &streams);
+	const bool out = streams.out.size > 0, error = streams.error.size > 0;
+
+	buf_init(&notes, RUN_NOTES_MAX - FRAME_MAX);
+	add_notes(call->server, result, &streams, images_hidden, &notes);
+	if (notes.length == 0 && (has_mark(&streams.out) || has_mark(&streams.error)))
+		buf_puts(&notes, "The program ended normally.\n");
+	if (notes.length > 0) {
+		buf_init(&ours, RUN_NOTES_MAX);
+		buf_puts(&ours, RUN_MARK " ");
+		buf_add(&ours, notes.data, notes.length);
+		run_text_end_line(&ours); /* what was cut at the bound has none */
+		buf_puts(&ours, out ? "[stdout]\n" : error ? "[stderr]\n" : "");
+		tool_add_text(content, ours.data, ours.length);
+	} else if (!out && !error) {
+		tool_add_text(content, "(no output)\n", strlen("(no output)\n"));
+	}
 	add_stream(&streams.out, "stdout", content);
-	if (streams.out.size > 0 && streams.error.size > 0)
+	if (out && error)
 		tool_add_text(content, "[stderr]\n", strlen("[stderr]\n"));
 	add_stream(&streams.error, "stderr", content);
-	buf_init(&notes, RUN_NOTES_MAX);
-	buf_puts(&notes, RUN_MARK " ");
-	add_notes(call->server, result, &streams, images_hidden, &notes);
-	if (notes.length > strlen(RUN_MARK " "))
-		tool_add_text(content, notes.data, notes.length);
-	else if (has_mark(&streams.out) || has_mark(&streams.error))
-		tool_add_text(content, RUN_MARK " The program ended normally.\n",
-			      strlen(RUN_MARK " The program ended normally.\n"));
-	else if (json_object_array_length(content) == 0)
-		tool_add_text(content, "(no output)\n", strlen("(no output)\n"));
 }

@@ -3,15 +3,17 @@
  *
  * The blocks of the plain form, each only if there is something in it:
  *
- *     what the program printed to stdout, unchanged (if it is cut: its beginning, RUN_MARK and how much is left out,
- *     its end)
+ *     RUN_MARK and our own lines: how it ended if not well, files with their addresses, what was refused or cut; and
+ *     the title of the output that follows: "[stdout]" or "[stderr]"
+ *     what the program printed to stdout, unchanged (if it is cut: its beginning, how much is left out, its end)
  *     "[stderr]", if there is stdout, too
  *     what it printed to stderr, in the same way
- *     RUN_MARK and our own lines: how it ended if not well, files with their addresses, what was refused or cut
  *
- * A program cannot forge our lines. They are never in a block with its output; and the last RUN_MARK of an answer is
- * always ours, also for clients that join the blocks: if the output contains the mark, the last block is there, at
- * least with a sentence. Names of files, which a program chooses, are quoted unless they are plain.
+ * A program cannot forge our lines, also for clients that join the blocks. An answer that begins with RUN_MARK begins
+ * with our lines, which end at the first "[stdout]" or "[stderr]": nothing of the program's stands before that, and
+ * what it prints like our lines or these two stands behind. If the output contains the mark, our lines are there, at
+ * least with a sentence. Names of files, which a program chooses, are quoted unless they are plain. First also means
+ * that clients that shorten an answer at its end keep our lines.
  */
 #pragma once
 
@@ -59,3 +61,5 @@ void run_text_name(struct buf *text, const char *name, size_t length);
 /* What the relay refused, one line each. */
 void run_text_network(struct buf *text, const struct jail_result *jail);
 void run_text_end_line(struct buf *text);
+/* A text that a program or a client wrote, which may look like a line of ours. */
+bool run_text_has_mark(const char *data, size_t length);

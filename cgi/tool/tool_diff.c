@@ -56,15 +56,15 @@ static void answer(const struct store_execution *execution, const char *before, 
 
 	clock_text(execution->created_us, time);
 	auto_free char *head =
-		xasprintf(RUN_MARK " %s of %s, %s: %s\n%s%s%s", execution->id, time, execution->language,
+		xasprintf(RUN_MARK " %s of %s, %s: %s; %s%s%s\n", execution->id, time, execution->language,
 			  execution->verdict, *before ? "the call before it: " : "it is the first call", before,
-			  text->length == 0 ? "\nit changed no files\n" : "\n");
+			  text->length == 0 ? "; it changed no files" : "");
 
 	*ret = (struct tool_result){.content = json_object_new_array(),
 				    .structured = bind_print_view(output_table, &shown, JAIL_ANSWER)};
+	tool_add_text(ret->content, head, strlen(head));
 	if (text->length > 0)
 		tool_add_text(ret->content, text->data, text->length);
-	tool_add_text(ret->content, head, strlen(head));
 }
 
 static int diff(struct tool_call *call, const void *bound, struct tool_result *ret, struct err *err)

@@ -120,19 +120,22 @@ static int64_t last_line(const struct lines *lines)
 	return lines->line - (lines->begun || lines->full ? 0 : 1);
 }
 
-/* What is left out, where something is. */
-static void add_rest(const struct lines *lines, struct json_object *content)
+/* Our line, which stands first: what is left out; of a file that could pass for a line of ours, that it is all. */
+static void add_note(const struct lines *lines, struct json_object *content)
 {
 	auto_free char *note = NULL;
 
-	if (!lines->more)
-		return;
-	if (lines->full)
+	if (lines->more && lines->full)
 		note = xasprintf(RUN_MARK " line %lld is longer than %d bytes and cut; a program can read all of it\n",
 				 (long long)lines->line, SHOWN_MAX);
-	else
+	else if (lines->more)
 		note = xasprintf(RUN_MARK " the file goes on; start_line=%lld reads on\n", (long long)lines->line);
-	tool_add_text(content, note, strlen(note));
+	else if (lines->text.length == 0)
+		note = xstrdup(RUN_MARK " the file is empty\n");
+	else if (run_text_has_mark(lines->text.data, lines->text.length))
+		note = xstrdup(RUN_MARK " the file ends below\n");
+	if (note)
+		tool_add_text(content, note, strlen(note));
 }
 
 static int add_lines(const struct read_arguments *arguments, int fd, struct lines *lines, struct json_object *content,
@@ -147,11 +150,9 @@ static int add_lines(const struct read_arguments *arguments, int fd, struct line
 				  (long long)last_line(lines));
 	if (lines->full)
 		lines->text.length = utf8_cut(lines->text.data, lines->text.length, SHOWN_MAX);
+	add_note(lines, content);
 	if (lines->text.length > 0)
 		tool_add_text(content, lines->text.data, lines->text.length);
-	else
-		tool_add_text(content, RUN_MARK " the file is empty\n", strlen(RUN_MARK " the file is empty\n"));
-	add_rest(lines, content);
 	return 0;
 }
 

@@ -52,9 +52,6 @@ static int read_part(struct tool_call *call, const void *bound, struct tool_resu
 		return result;
 	*ret = (struct tool_result){.content = json_object_new_array()};
 	part.length = (int64_t)run_text_part(printed.data, printed.length, LENGTH_MAX);
-	if (part.length > 0)
-		tool_add_text(ret->content, printed.data, (size_t)part.length);
-	free(printed.data);
 	auto_free char *note = part.offset + part.length < part.size
 				       ? xasprintf(RUN_MARK " bytes %lld to %lld of %lld; offset=%lld reads on\n",
 						   (long long)part.offset, (long long)(part.offset + part.length),
@@ -62,6 +59,9 @@ static int read_part(struct tool_call *call, const void *bound, struct tool_resu
 				       : xasprintf(RUN_MARK " this is the end: %lld bytes\n", (long long)part.size);
 
 	tool_add_text(ret->content, note, strlen(note));
+	if (part.length > 0)
+		tool_add_text(ret->content, printed.data, (size_t)part.length);
+	free(printed.data);
 	ret->structured = bind_print(output_table, &part);
 	return 0;
 }

@@ -409,8 +409,8 @@ const struct tool tool_run_code = {
 		"- Each call is a new process.\n"
 		"- Print what you want to see. Python, JavaScript and TypeScript also show the value of a last "
 		"expression, Python its open figures as images.\n"
-		"- Only the last text, which begins with [sallyport], is the server's; all text before it was "
-		"printed.\n"
+		"- If the answer begins with [sallyport], the lines above [stdout] or [stderr] are the server's. All "
+		"else was printed.\n"
 		"- If it fails: read why, repair it, call again.",
 	.arguments = table,
 	.arguments_size = sizeof(struct run_arguments),

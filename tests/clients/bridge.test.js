@@ -546,7 +546,7 @@ print(len(late), "written")
 	const args = { conversationId: 'records', language: 'python', code, servers: ['memory', 'files'] };
 	const { result } = await stack.call('run_code', args);
 	const text = result.content.map((block) => block.text ?? '').join('');
-	assert.match(text, /^10 written\n/);
+	assert.match(text, /\n\[stdout\]\n10 written\n$/);
 	const { toolCalls } = JSON.parse((await stack.cli(['show', '--json', result._meta['sallyport/result'].execution_id])).stdout);
 	assert.equal(toolCalls.length, 11);
 	const shown = ({ name, description, inputSchema }) => JSON.stringify({ name, description, inputSchema }).length;
@@ -664,5 +664,5 @@ test('a task calls servers', { timeout: TIMEOUT_MS }, async () => {
 	await client.close();
 	assert.equal(kinds[0], 'taskCreated');
 	assert.equal(last.type, 'result');
-	assert.match(last.result.content[0].text, /^Echo: in a task\n/);
+	assert.match(last.result.content.map((block) => block.text).join(''), /^\[sallyport\] tools: everything\.echo ×1\n\[stdout\]\nEcho: in a task\n$/);
 });

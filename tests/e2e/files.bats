@@ -55,7 +55,7 @@ bash_code() { # CONVERSATION CODE
 	[ "$(text)" = $'one\ntwo\nthree' ]
 	[ "$(sp_get 'details | [.start_line, .end_line, .whole] | tojson')" = '[1,3,true]' ]
 	sp_call read_file '{"conversationId":"w","path":"notes/a.txt","start_line":2,"end_line":2}'
-	[ "$(text)" = $'two\n[sallyport] the file goes on; start_line=3 reads on' ]
+	[ "$(text)" = $'[sallyport] the file goes on; start_line=3 reads on\ntwo' ]
 	sp_call read_file '{"conversationId":"w","path":"raw/c.bin"}'
 	[[ $(text) == "raw/c.bin (application/octet-stream, 3 bytes) $SP_URL/files/"* ]]
 	sp_call delete_files '{"conversationId":"w","paths":["notes","/data/raw/c.bin"]}'
@@ -88,7 +88,7 @@ bash_code() { # CONVERSATION CODE
 	local next
 	next=$(text | sed -nE 's/.*start_line=([0-9]+) reads on/\1/p')
 	[ "$(sp_get details.end_line)" = $((next - 1)) ]
-	[ "$(sp_get '.result.content[0].text' | tail -n 2)" = $((next - 1)) ]
+	[ "$(text | tail -n 2)" = $((next - 1)) ]
 	sp_call read_file "{\"conversationId\":\"l\",\"path\":\"n\",\"start_line\":$next}"
 	[ "$(text | head -n 1)" = "$next" ]
 	sp_call read_file '{"conversationId":"l","path":"n","start_line":20001}'
@@ -240,7 +240,7 @@ names() {
 	local first
 	first=$(last_call u)
 	sp_call diff '{"conversationId":"u"}'
-	[ "$(sp_get '.result.content[0].text')" = "--- a/a.txt
+	[ "$(sp_get '.result.content[1].text')" = "--- a/a.txt
 +++ b/a.txt
 @@ -1,3 +1,3 @@
  one
@@ -258,7 +258,7 @@ Binary data.bin: 2 bytes, were 0
 -bye
 Not kept link: symbolic link
 Not kept pipe: named pipe" ] || { text >&2 && false; }
-	[[ $(sp_get '.result.content[1].text') == "[sallyport] $first of "*", bash: OK"$'\nit is the first call' ]]
+	[[ $(sp_get '.result.content[0].text') == "[sallyport] $first of "*", bash: OK; it is the first call" ]]
 	bash_code u true
 	sp_call diff '{"conversationId":"u"}'
 	[[ $(text) == *"the call before it: $first"*"it changed no files"* ]]

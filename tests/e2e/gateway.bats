@@ -91,9 +91,9 @@ sys.exit(4)')"
 	[ "$(sp_get 'details | [.oom_killed, (.warm | type), .setup_us >= 0, .denied] | tojson')" = '[false,"boolean",true,[{"name":"unshare","number":'"$(uname -m | sed 's/x86_64/272/; t; s/.*/97/')"'}]]' ]
 	[[ $(sp_get details.message) == *"exit status 4. The jail refused it: unshare." ]]
 	id=$(sp_get details.execution_id)
-	[ "$(sp_get '.result.content[-1].text')" = "[sallyport] RE: The program ended with exit status 4. The jail refused it: unshare." ]
+	[ "$(sp_get '.result.content[0].text')" = "[sallyport] RE: The program ended with exit status 4. The jail refused it: unshare." ]
 	sp_call run_code "$(python modern 'import ctypes; ctypes.CDLL(None).unshare(0x10000000); print("went on")')"
-	[ "$(sp_get '[details.verdict, .result.content[].text] | tojson')" = '["OK","went on\n","[sallyport] the jail refused: unshare\n"]' ]
+	[ "$(sp_get '[details.verdict, .result.content[].text] | tojson')" = '["OK","[sallyport] the jail refused: unshare\n[stdout]\n","went on\n"]' ]
 	[ "$(sp_sql "select result->>'denied[0].name', result->>'rss_peak_bytes' > 1000000, result->>'switches_voluntary' > 0 from execution where id='$id'" | tr '|' ' ')" = "unshare 1 1" ]
 }
 
@@ -134,7 +134,7 @@ legacy() {
 		sp_http POST /mcp/ "$variables" <<<"$call"
 		[ "$SP_STATUS" = 200 ]
 		[ "$(sp_get '.result.isError')" = false ]
-		[[ $(sp_get '.result.content[0].text') == *1* ]]
+		[[ $(sp_get '.result.content[-1].text') == *1* ]]
 		[ "$(sp_get '.result | [(.content[].type), has("structuredContent")] | tojson')" = '["text","text",false]' ]
 		run ! grep -i mcp-session-id "$SP_DIR/head"
 	done
@@ -244,7 +244,7 @@ _ = open("v.svg", "w").write("<svg/>")')"
 @test "programs that fail: verdict, sentence, isError, never a protocol error" {
 	sp_call run_code "$(python bad 'import sys; print("out"); sys.exit("oops")')"
 	[ "$(sp_get '[.result.isError,details.verdict,details.exit_code]|tojson')" = '[true,"RE",1]' ]
-	[ "$(sp_get '[.result.content[].text]|tojson')" = '["out\n","[stderr]\n","oops\n","[sallyport] RE: The program ended with exit status 1.\n"]' ]
+	[ "$(sp_get '[.result.content[].text]|tojson')" = '["[sallyport] RE: The program ended with exit status 1.\n[stdout]\n","out\n","[stderr]\n","oops\n"]' ]
 	sp_call run_code "$(python bad 'import os; os.kill(os.getpid(), 11)')"
 	[ "$(sp_get 'details|[.verdict,.exit_code,.signal]|tojson')" = '["SG",null,11]' ]
 	sp_call run_code "$(python bad 'while True: pass' | jq -c '.timeout_seconds=1')"
@@ -260,14 +260,14 @@ _ = open("v.svg", "w").write("<svg/>")')"
 	[ "$(sp_get 'details.stdout|tojson')" = '"a\\xffb\u0000c\u001b[31m"' ]
 	sp_call run_code "$(python out 'print("x"*100000)')"
 	[ "$(sp_get 'details|[.verdict,.stdout_truncated,(.stdout|length)]|tojson')" = '["OK",true,65536]' ]
-	[ "$(sp_get '[.result.content[0,2].text|length]|tojson')" = '[32768,32768]' ]
-	[ "$(sp_get '.result.content[1].text')" = "[sallyport] 34465 bytes of stdout are left out here" ]
-	[[ $(sp_get '.result.content[3].text') == "[sallyport] stdout: 34465 of 100001 bytes are left out; read_output executionId=$(sp_get details.execution_id) stream=stdout offset=32768 reads on" ]]
+	[ "$(sp_get '[.result.content[1,3].text|length]|tojson')" = '[32768,32768]' ]
+	[ "$(sp_get '.result.content[2].text')" = "[34465 bytes of stdout are left out here]" ]
+	[[ $(sp_get '.result.content[0].text') == "[sallyport] stdout: 34465 of 100001 bytes are left out; read_output executionId=$(sp_get details.execution_id) stream=stdout offset=32768 reads on"$'\n[stdout]' ]]
 	id=$(sp_get details.execution_id)
 	sp_call read_output "{\"executionId\":\"$id\",\"offset\":32768}"
-	[ "$(sp_get '[(.result.content[0].text|length), .result.content[1].text, details]|tojson')" = '[65536,"[sallyport] bytes 32768 to 98304 of 100001; offset=98304 reads on\n",{"offset":32768,"length":65536,"size":100001}]' ]
+	[ "$(sp_get '[(.result.content[1].text|length), .result.content[0].text, details]|tojson')" = '[65536,"[sallyport] bytes 32768 to 98304 of 100001; offset=98304 reads on\n",{"offset":32768,"length":65536,"size":100001}]' ]
 	sp_call read_output "{\"executionId\":\"$id\",\"offset\":98304}"
-	[ "$(sp_get '[(.result.content[0].text|length), .result.content[1].text]|tojson')" = '[1697,"[sallyport] this is the end: 100001 bytes\n"]' ]
+	[ "$(sp_get '[(.result.content[1].text|length), .result.content[0].text]|tojson')" = '[1697,"[sallyport] this is the end: 100001 bytes\n"]' ]
 	refuses read_output "{\"executionId\":\"$id\",\"offset\":100002}" offset
 	refuses read_output "{\"executionId\":\"$id\",\"stream\":\"stdin\"}" stream
 	refuses read_output '{"executionId":"../x"}' executionId

@@ -67,8 +67,8 @@ code() { # a request of one program with network
 	[ "$(sp_get details.network.connections)" = 1 ]
 	[ "$(sp_get 'details.network.bytes_in > 100')" = true ]
 	[ "$(sp_get 'details.network.denied[0] | "\(.host) \(.port) \(.reason)"')" = "evil.example 80 not in network.allow" ]
-	[[ $(sp_get '.result.content[-1].text') == *"[network] evil.example:80: not in network.allow"* ]]
-	[[ $(sp_get '.result.content[-1].text') == *"[network] an address that is not in network.allow was tried (1)"* ]]
+	[[ $(sp_get '.result.content[0].text') == *"[network] evil.example:80: not in network.allow"* ]]
+	[[ $(sp_get '.result.content[0].text') == *"[network] an address that is not in network.allow was tried (1)"* ]]
 	[ "$(sp_cli stats --by denied --json | jq -c '[.denied, .runs]')" = '["evil.example:80",1]' ]
 	id=$(sp_get details.execution_id)
 	run -0 "$SP_BIN/sallyport" show --config "$SP_CONFIG" --json "$id"
@@ -77,12 +77,13 @@ code() { # a request of one program with network
 	[ "$(jq -r '.result.network.denied[0].host' <<<"$output")" = evil.example ]
 	run -0 "$SP_BIN/sallyport" show --config "$SP_CONFIG" "$id"
 	[[ $output == *network*yes* ]]
-	# also of a run that goes well, after its own output
+	# also of a run that goes well, above its own output
 	sp_call run_code "$(code "curl -s http://evil.example/x >/dev/null; curl -s --noproxy '' -x '' http://192.0.2.1/; echo done")"
 	[ "$(sp_get details.verdict)" = OK ]
-	[ "$(sp_get '[.result.content[].text] | join("")')" = "done
-[sallyport] [network] evil.example:80: not in network.allow
-[network] an address that is not in network.allow was tried (1): only what it names is reached, by name" ]
+	[ "$(sp_get '[.result.content[].text] | join("")')" = "[sallyport] [network] evil.example:80: not in network.allow
+[network] an address that is not in network.allow was tried (1): only what it names is reached, by name
+[stdout]
+done" ]
 }
 
 @test "a run without network has none of it in its answer" {

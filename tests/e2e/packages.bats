@@ -50,8 +50,8 @@ prints() {
 	[ "$(sp_get '[details.files.created[].name | select(startswith(".packages/python/demo_wheel"))] | length > 0')" = true ]
 	[ "$(sp_get '[details.files.created[].name | select(startswith(".packages/") | not)] | length')" = 0 ]
 	# the text has a line for all of them
-	[[ $(sp_get '.result.content[-1].text') =~ "installed packages: "[0-9]+" files in .packages" ]]
-	[[ $(sp_get '.result.content[-1].text') != *demo_wheel/__init__.py* ]]
+	[[ $(sp_get '.result.content[0].text') =~ "installed packages: "[0-9]+" files in .packages" ]]
+	[[ $(sp_get '.result.content[0].text') != *demo_wheel/__init__.py* ]]
 	for more in '{}' '{"session":true}'; do
 		runs wheel python 'import demo_wheel; print(demo_wheel.twice(21))' "$more"
 		prints 42
@@ -96,7 +96,7 @@ hinted() {
 	while IFS='|' read -r language code; do
 		runs none "$language" "$code"
 		[ "$(sp_get details.verdict)" = RE ]
-		[[ $(sp_get '.result.content[-1].text') == *$'\npackages: '"$1; list_runners names those that are there" ]] || { cat "$SP_DIR/body"; return 1; }
+		[[ $(sp_get '.result.content[0].text') == *$'\npackages: '"$1; list_runners names those that are there"* ]] || { cat "$SP_DIR/body"; return 1; }
 	done <<-'END'
 		python|import nosuch
 		javascript|require("nosuch")

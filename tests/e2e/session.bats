@@ -126,7 +126,7 @@ run_live() { # LANGUAGE CODE
 	[[ $(text) == *$'\nsession: The session ended with this run: '* ]]
 	run_live python 'print("x" in globals())'
 	[ "$(sp_get .result.isError)" = false ]
-	[ "$(text)" = $'False\n[sallyport] session: The session\'s earlier state was lost (the last run ended it): this run began in a fresh one, with the conversation\'s files, without variables and processes.' ]
+	[ "$(text)" = $'[sallyport] session: The session\'s earlier state was lost (the last run ended it): this run began in a fresh one, with the conversation\'s files, without variables and processes.\n[stdout]\nFalse' ]
 	run_live python 'print(1)'
 	[ "$(text)" = 1 ]
 }
@@ -137,7 +137,7 @@ run_live() { # LANGUAGE CODE
 	sp_stop "$SP_GATEWAY_PID"
 	sp_start_gateway
 	run_live python 'print("x" in globals(), open("f").read())'
-	[[ $(text) == $'False kept\n[sallyport] session: The session\'s earlier state was lost (the server was started anew)'* ]]
+	[[ $(text) == $'[sallyport] session: The session\'s earlier state was lost (the server was started anew)'*$'\n[stdout]\nFalse kept' ]]
 }
 
 @test "replay repeats a session's earlier runs" {

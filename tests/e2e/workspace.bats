@@ -37,14 +37,20 @@ stop() {
 	wait "$PID" || [ $? = 127 ]
 }
 
-# send TOOL ARGUMENTS; receive: sets $output to the result's text, $result to all of it.
+# texts RESULT: sets $output to the result's text, $printed to what the program printed of it.
+texts() {
+	output=$(jq -r '[.result.content[] | .text // empty] | add' <<<"$1")
+	printed=$(jq -r '[.result.content[] | .text // empty] | if .[0] // "" | startswith("[sallyport]") then .[1:] else . end | add' <<<"$1")
+}
+
+# send TOOL ARGUMENTS; receive: sets $result to the answer.
 send() {
 	printf '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"%s","arguments":%s,%s}}\n' "$1" "$2" "$META" >&"$IN"
 }
 
 receive() {
 	read -r -t "$SP_DEADLINE" -u "$OUT" result
-	output=$(jq -r '[.result.content[] | .text // empty] | add' <<<"$result")
+	texts "$result"
 }
 
 call() {
@@ -107,7 +113,7 @@ fails() {
 	echo one >"$W/a.txt"
 	start
 	run_bash 'echo two >a.txt; echo new >b.txt; echo "$FILE_BASE_URL."'
-	[[ $output == .* ]]
+	[[ $printed == .* ]]
 	first=$(jq -r '.result._meta["sallyport/result"].execution_id' <<<"$result")
 	call write_file '{"path":"d/c.txt","content":"written"}'
 	[[ $output == *"$W/d/c.txt"* ]]
@@ -136,7 +142,7 @@ fails() {
 	echo 1 >"$W/n"
 	start
 	call run_code '{"language":"python","session":true,"code":"x = open(\"n\").read(); print(x)"}'
-	[[ $output == 1* ]]
+	[[ $printed == 1* ]]
 	echo 2 >"$W/n"
 	call run_code '{"language":"python","session":true,"code":"print(x, open(\"n\").read()); open(\"n\", \"w\").write(\"3\")"}'
 	[[ $output == *2* ]]
@@ -159,7 +165,7 @@ fails() {
 	printf '# comment\nnode_modules/\n*.o\n.env\n/build/\n' >"$W/.sallyportignore"
 	start
 	run_bash 'find . -type f | sort; mkdir -p .git/hooks out; echo evil >.git/hooks/x; echo "" >.sallyportignore; echo p >out/s; echo q >link.txt; echo r >b.o; echo s >.env; mkdir build; echo t >build/t; echo u >pipe'
-	[[ $output == ./src/a.c* ]]
+	[[ $printed == ./src/a.c* ]]
 	[ ! -e "$W/.git/hooks" ]
 	[ "$(grep -c . "$W/.sallyportignore")" = 5 ]
 	[ "$(cat "$HOME_DIR/outside/s")" = secret ]
@@ -221,7 +227,7 @@ other_runs() { # CODE
 	jq -cn --arg code "$1" --argjson meta "{$META}" '{jsonrpc: "2.0", id: 1, method: "tools/call", params: ({name: "run_code", arguments: {language: "bash", code: $code}} + $meta)}' >&"$OTHER_IN"
 	answered() { [ "$(wc -l <"$HOME_DIR/other.out")" -gt "$before" ]; }
 	sp_until "$OTHER" answered || { cat "$HOME_DIR/log" && false; }
-	output=$(tail -n 1 "$HOME_DIR/other.out" | jq -r '[.result.content[] | .text // empty] | add')
+	texts "$(tail -n 1 "$HOME_DIR/other.out")"
 }
 
 @test "two servers on one folder lose nothing" {
@@ -231,18 +237,18 @@ other_runs() { # CODE
 	sp_until "$PID" sp_asleep
 	start_other
 	other_runs 'cat both; echo second >both; echo second >only_second'
-	[ "$output" = before ] || [[ $output == before$'\n'* ]]
+	[ "$printed" = before ] || [[ $printed == before$'\n'* ]]
 	sp_wake
 	receive
 	[ "$(cat "$W/both" "$W/both.sallyport" "$W/only_first" "$W/only_second")" = $'second\nfirst\nfirst\nsecond' ]
 	[[ $output == *'"both" was changed in the folder meanwhile and stays as it is there'* ]]
 	# From now on each sees what the other did.
 	run_bash 'cat both only_second; echo more >>only_second'
-	[[ $output == $'second\nsecond'* ]]
+	[[ $printed == $'second\nsecond'* ]]
 	other_runs 'cat only_first only_second; rm only_first'
-	[[ $output == $'first\nsecond\nmore'* ]]
+	[[ $printed == $'first\nsecond\nmore'* ]]
 	run_bash 'ls'
-	[[ $output == $'both\nboth.sallyport\nonly_second'* ]]
+	[[ $printed == $'both\nboth.sallyport\nonly_second'* ]]
 	exec {OTHER_IN}>&-
 	wait "$OTHER"
 	stop
@@ -307,7 +313,7 @@ refused() { # SENTENCE
 	W=$HOME_DIR/up/real
 	start
 	run_bash 'cat file'
-	[[ $output == x* ]]
+	[[ $printed == x* ]]
 	stop
 }
 
@@ -326,7 +332,7 @@ refused() { # SENTENCE
 	rmdir "$W"
 	mv "$W.old" "$W"
 	run_bash 'cat f'
-	[[ $output == x* ]]
+	[[ $printed == x* ]]
 	stop
 }
 
@@ -343,7 +349,7 @@ refused() { # SENTENCE
 	fails
 	echo node_modules/ >"$W/.sallyportignore"
 	run_bash 'ls'
-	[[ $output == f* ]]
+	[[ $printed == f* ]]
 	truncate -s 65M "$W/big.bin"
 	run_bash 'echo never >g'
 	fails
@@ -357,7 +363,7 @@ refused() { # SENTENCE
 	[[ $output == *'is more than 63 levels deep'* ]]
 	rm -r "$W/d"
 	run_bash 'ls; echo now >g'
-	[[ $output == f* ]]
+	[[ $printed == f* ]]
 	[ "$(cat "$W/g")" = now ]
 	[ "$(find "$W/node_modules" -type f | wc -l)" = 100000 ]
 	stop
@@ -403,7 +409,7 @@ refused() { # SENTENCE
 	mount -o remount,rw "$W"
 	echo his >"$W/keep" # meanwhile: he wants it
 	run_bash 'cat small w'
-	[[ $output == 2*w* ]]
+	[[ $printed == 2*w* ]]
 	[ "$(cat "$W/keep" "$W/small" "$W/w")" = $'his\n2\nw' ]
 	stop
 }
@@ -419,7 +425,7 @@ refused() { # SENTENCE
 	for i in $(seq 200); do grep -qxE "(old|new) $i" "$W/f$i"; done
 	start
 	run_bash 'cat f* | wc -l'
-	[[ $output == 200* ]]
+	[[ $printed == 200* ]]
 	run find "$W" -name '.sallyport-*'
 	[ -z "$output" ]
 	stop
@@ -461,7 +467,7 @@ one_written() {
 	echo '{}' >"$W/.vscode/tasks.json"
 	start
 	run_bash 'cat .vscode/tasks.json; for f in .envrc .vscode/tasks.json .GIT. git~1 AGENTS.md Makefile; do echo bad >"$f"; done'
-	[[ $output == '{}'* ]]
+	[[ $printed == '{}'* ]]
 	[ "$(cat "$W/.vscode/tasks.json")" = '{}' ]
 	for name in .envrc AGENTS.md Makefile .vscode/tasks.json; do
 		[ "$(cat "$W/$name.sallyport")" = bad ]
@@ -494,7 +500,7 @@ one_written() {
 	echo both >"$W/a" && ln "$W/a" "$W/b" # both names are in the workspace
 	start
 	run_bash 'ls; cat a b; echo mine >link'
-	[[ $output == a$'\n'b$'\n'both$'\n'both* ]]
+	[[ $printed == a$'\n'b$'\n'both$'\n'both* ]]
 	[ "$(cat "$HOME_DIR/outside" "$W/link")" = $'secret\nsecret' ]
 	[ "$(cat "$W/link.sallyport")" = mine ]
 	stop
