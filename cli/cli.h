@@ -14,7 +14,8 @@
  *             int64_t times;
  *     };
  *     static const struct cli_option hello_options[] = {
- *             {.name = "times", .type = CLI_INT, .offset = offsetof(struct hello, times), .min = 1, .max = 9, …}, {0},
+ *             {.name = "times", .type = CLI_INT, .offset = offsetof(struct hello, times), .min = 1, .max = 9,
+ *              .value = "N", .help = "say hello N times [1]"}, {0},
  *     };
  *     static const struct cli_group hello_groups[] = {
  *             {hello_options, 0}, {cli_filter_options, offsetof(struct hello, filter)}, {0}};
