@@ -52,6 +52,7 @@ static const struct bind table[] = {
 	LIST(version),
 	LIST(libraries),
 	LIST(libraries_are),
+	LIST(answers_are),
 	LIST(env),
 	LIST(quiet),
 	FAMILY(seccomp),
@@ -101,18 +102,22 @@ static char *present(const struct runner *runner, const char *path, const char *
 	return steal(&place);
 }
 
-static void find_libraries(struct runner *runner, const char *modules_dir)
+/* The same patterns on the host; NULL: none. */
+static struct json_object *patterns_on_host(const struct runner *runner, const struct bind_strings *patterns,
+					    const char *modules_dir)
 {
-	for (size_t i = 0; i < runner->libraries_are.count; i++) {
-		const char *pattern = runner->libraries_are.items[i];
-		auto_free char *place = on_host(runner, pattern, modules_dir);
+	struct json_object *list = NULL;
 
-		if (in_modules(runner, pattern) && !modules_dir[0])
+	for (size_t i = 0; i < patterns->count; i++) {
+		auto_free char *place = on_host(runner, patterns->items[i], modules_dir);
+
+		if (in_modules(runner, patterns->items[i]) && !modules_dir[0])
 			continue;
-		if (!runner->libraries_on_host)
-			runner->libraries_on_host = json_object_new_array();
-		json_object_array_add(runner->libraries_on_host, json_object_new_string(place));
+		if (!list)
+			list = json_object_new_array();
+		json_object_array_add(list, json_object_new_string(place));
 	}
+	return list;
 }
 
 /* The folders that the configuration names for services count as if the runner file named them. */
@@ -154,7 +159,8 @@ static int check(struct runner *runner, const struct runners_host *host, struct 
 	for (size_t i = 0; result == 0 && i < runner->interpreters.count && !runner->interpreter; i++)
 		if ((runner->on_host = present(runner, runner->interpreters.items[i], host->modules_dir)))
 			runner->interpreter = runner->interpreters.items[i];
-	find_libraries(runner, host->modules_dir);
+	runner->libraries_on_host = patterns_on_host(runner, &runner->libraries_are, host->modules_dir);
+	runner->answers_on_host = patterns_on_host(runner, &runner->answers_are, host->modules_dir);
 	return result;
 }
 
@@ -243,6 +249,7 @@ static void clear(struct runner *runner)
 	json_put_pointer(&runner->document);
 	json_put_pointer(&runner->found_libraries);
 	json_put_pointer(&runner->libraries_on_host);
+	json_put_pointer(&runner->answers_on_host);
 	root_mount_clear(&runner->root);
 	free(runner->cache_name);
 	free(runner->on_host);

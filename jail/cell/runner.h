@@ -29,6 +29,8 @@
  *       "libraries": ["{interpreter}", …],             prints lines "name version"
  *       "libraries_are": ["/usr/lib/…/numpy-*"],        patterns of files that say by name or contents which libraries
  *                                                      there are: they stand for versions that are not known
+ *       "answers_are": ["/usr/local/share/fonts"],      patterns of more files on which the answers of the commands
+ *                                                      depend; answers.h says which are known
  *       "cache": ["{interpreter}", …],                 prints the name of a file below /tmp, then the file: put there
  *                                                      before each run
  *       "seccomp": "native",                           the family of system calls for its programs (seccomp.h); absent:
@@ -72,7 +74,7 @@ struct runner {
 		*seccomp_compile;
 	struct bind_strings aliases, extensions, interpreters, compile, run, tools_run, show_run, live, version,
 		libraries, cache, precompile, env, quiet, binds, silent_calls, silent_blocks, silent_imports,
-		silent_ends, libraries_are;
+		silent_ends, libraries_are, answers_are;
 	bool service;          /* for programs that last (jail_spec.service); its jails see upstream.binds, too */
 	bool internal;         /* not offered as a language: for parts of Sallyport that name it (a compiler alone) */
 	int64_t reserves_mb;   /* that its interpreter reserves and does not use: weaker limits count that, too */
@@ -81,11 +83,12 @@ struct runner {
 	enum seccomp_family family, family_compile;
 	const char *interpreter; /* NULL: not available */
 	char *on_host;           /* its path there */
-	struct json_object *libraries_on_host; /* where those patterns are there; NULL: none */
+	struct json_object *libraries_on_host, *answers_on_host; /* where those patterns are there; NULL: none */
 	int driver_fd, show_fd, tail_fd, call_fd, helper_fd; /* their texts; -1 */
 	struct root_mount root;  /* its jails' own, if it names a rootfs or binds; path "" otherwise */
 	char fingerprint[RUNNER_FINGERPRINT];
 	bool asked, awaited;                 /* for its version (versions.c): that was done; a run waits for it */
+	uint64_t answers_key;                /* of answers.h */
 	struct json_object *found_libraries; /* [{"name","version"}] or NULL */
 	char *cache_name;                    /* what `cache` printed; NULL: nothing */
 	int cache_fd;                        /* memfd, or -1 */
