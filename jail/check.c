@@ -186,16 +186,31 @@ static void on_version(void *arg, const struct runner *runner, const struct jail
 	     "runner", runner_line(runner));
 }
 
-/* As clients would, all runners that can be used wait for their versions. */
+/* As a client would, waits for the version of a runner that can be used. False: the jailer shall stop. */
+static bool run_program(struct jailer *jailer, struct runner *runner)
+{
+	int event = 0;
+
+	runner->awaited = runner->interpreter && runner->version.count > 0;
+	while (runner->awaited && !jailer->stop && event >= 0) {
+		cells_tick(&jailer->cells);
+		versions_tick(&jailer->versions);
+		cells_reap(&jailer->cells);
+		if (runner->awaited)
+			event = loop_once(jailer->loop, cells_deadline(&jailer->cells));
+	}
+	return !jailer->stop && event >= 0;
+}
+
 static void run_programs(struct check *check)
 {
 	struct jailer *jailer = check->jailer;
-	int event = 0;
+	struct runners *runners = &jailer->runners;
+	bool more = true;
 
-	for (size_t i = 0; i < jailer->runners.count; i++) {
-		struct runner *runner = &jailer->runners.items[i];
+	for (size_t i = 0; i < runners->count; i++) {
+		struct runner *runner = &runners->items[i];
 
-		runner->awaited = runner->interpreter && runner->version.count > 0;
 		if (runner->interpreter && runner->version.count == 0)
 			tell(check, "runner", OK, "has no version", "runner", runner_line(runner));
 		if (!runner->interpreter)
@@ -203,13 +218,8 @@ static void run_programs(struct check *check)
 	}
 	jailer->versions.answered = on_version;
 	jailer->versions.arg = check;
-	while (!jailer->stop && !jailer->versions.done && !check->no_jail && event >= 0) {
-		cells_tick(&jailer->cells);
-		versions_tick(&jailer->versions);
-		cells_reap(&jailer->cells);
-		if (!jailer->versions.done)
-			event = loop_once(jailer->loop, cells_deadline(&jailer->cells));
-	}
+	for (size_t i = 0; i < runners->count && more && !check->no_jail; i++)
+		more = run_program(jailer, &runners->items[i]);
 	if (!check->usable && !check->no_jail)
 		tell(check, "runners", BROKEN, "no program can be run", "runners", NULL);
 }

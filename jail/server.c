@@ -159,7 +159,7 @@ static void tick_client(struct server_client *client)
 	const struct versions *versions = client->server->versions;
 	struct err err = ERR_INIT;
 
-	if (client->wants_runners && (!versions->all || versions->done)) {
+	if (client->wants_runners && (!versions->all || versions_done(versions))) {
 		client->wants_runners = false;
 		server_send_document(client, runners_print(client->server->runners), &err);
 	}

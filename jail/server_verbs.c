@@ -398,6 +398,7 @@ static int do_info(struct server_request *asked)
 	json_add_int(info, "instance", server->identity->instance);
 	json_add_bool(info, "network", net_allowed(server->cells->net));
 	json_add_bool(info, "live", !cgroup_cannot_freeze(server->cells->cgroup));
+	json_add_int(info, "probes", server->versions->begun);
 	json_add_int(info, "jails", server->config->jailer.jails);
 	json_add_int(info, "jails_open", (int64_t)server->cells->count);
 	json_add(info, "states", states);

@@ -135,7 +135,15 @@ static int start_idmap(struct jailer *jailer, struct err *err)
 
 	if (result == 0 && is_service(jailer))
 		result = idmap_listen(jailer->config.jailer.socket, &spec.listen_fd, err);
-	return result < 0 ? result : idmap_start(&spec, &jailer->idmap, err);
+	if (result == 0)
+		result = idmap_start(&spec, &jailer->idmap, err);
+	if (result < 0 || !is_service(jailer))
+		return result;
+	/* The socket is ours alone, and so is the file next to it. */
+	jailer->answers_fd = answers_open(jailer->config.jailer.socket, jailer->identity.started_uid);
+	for (size_t i = 0; i < jailer->runners.count; i++)
+		jailer->runners.items[i].answers_key = answers_key(&jailer->runners.items[i]);
+	return 0;
 }
 
 static int build_roots(struct jailer *jailer, struct err *err)
@@ -262,7 +270,7 @@ static int start_loop(struct jailer *jailer, struct err *err)
 		.private = !service,
 	};
 	versions_init(&jailer->versions, &jailer->cells, &jailer->runners, &jailer->config,
-		      service || jailer->options.all);
+		      service || jailer->options.all, steal_fd(&jailer->answers_fd));
 	jailer->server.versions = &jailer->versions;
 	if (service)
 		return loop_add(jailer->loop, &jailer->idmap_watch, jailer->idmap, EPOLLIN, on_connection)
@@ -326,6 +334,7 @@ void start_clear(struct jailer *jailer)
 {
 	if (jailer->server.cells)
 		stop(jailer);
+	fd_close(&jailer->answers_fd);
 	net_clear(&jailer->net);
 	cgroup_close(jailer->cgroup);
 	runners_clear(&jailer->runners);

@@ -39,12 +39,14 @@ struct jailer {
 	struct cells cells;
 	struct server server;
 	struct versions versions;
+	int answers_fd; /* until the versions have it */
 	struct notify notify;
 	bool stop;
 };
 #define JAILER_INIT                                                                                                    \
 	((struct jailer){.identity = IDENTITY_INIT,                                                                    \
 			 .idmap = -1,                                                                                  \
+			 .answers_fd = -1,                                                                             \
 			 .net = NET_INIT,                                                                              \
 			 .notify = NOTIFY_NONE,                                                                        \
 			 .root = {.path = ROOT_MOUNT_PATH}})

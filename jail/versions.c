@@ -1,11 +1,9 @@
 /*
  * versions.c - see versions.h.
  *
- * One command at a time, in a jail that is not one of those for clients. What is next is chosen when the last one
- * ended: the version that a run waits for (runner->awaited), else the next command on the way through all runners. Its
- * end is reported by the cell, in the middle of an event; the next one, and the runs that waited, begin in the tick
- * after it. Whatever goes wrong is logged and leaves the runner without what was asked for: runs wait for an answer,
- * not for a good one.
+ * Each command has a jail that is not one of those for clients. Its end is reported by the cell, in the middle of an
+ * event; the next one, and the runs that waited, begin in the tick after it. Whatever goes wrong is logged and leaves
+ * the runner without what was asked for: runs wait for an answer, not for a good one.
  */
 #include "versions.h"
 
@@ -20,12 +18,6 @@
 #define OUTPUT_MAX    (256 * 1024)
 #define LIBRARIES_MAX 512
 #define WALL_US       20000000
-
-void versions_init(struct versions *versions, struct cells *cells, struct runners *runners, const struct config *config,
-		   bool all)
-{
-	*versions = (struct versions){.cells = cells, .runners = runners, .config = config, .output = -1, .all = all};
-}
 
 static void take_version(struct runner *runner, char *text)
 {
@@ -80,7 +72,7 @@ static void take_cache(struct runner *runner, char *text, size_t length)
 }
 
 /* What the command reads: the file that it compiles; NULL: nothing. */
-static int *source_of(struct runner *runner, size_t command)
+static int *source_of(struct runner *runner, enum versions_command command)
 {
 	return command == VERSIONS_DRIVER ? &runner->driver_fd
 	       : command == VERSIONS_SHOW ? &runner->show_fd
@@ -88,157 +80,231 @@ static int *source_of(struct runner *runner, size_t command)
 					  : NULL;
 }
 
-/* The command is through, whatever came of it. */
-static void finish(struct versions *versions)
+static const struct {
+	const char *name; /* in the file of answers */
+	size_t strings;   /* of struct runner */
+} commands[VERSIONS_COMMANDS] = {
+	[VERSIONS_VERSION] = {"version", offsetof(struct runner, version)},
+	[VERSIONS_LIBRARIES] = {"libraries", offsetof(struct runner, libraries)},
+	[VERSIONS_CACHE] = {"cache", offsetof(struct runner, cache)},
+	[VERSIONS_DRIVER] = {"driver", offsetof(struct runner, precompile)},
+	[VERSIONS_SHOW] = {"show", offsetof(struct runner, precompile)},
+	[VERSIONS_CALL] = {"call", offsetof(struct runner, precompile)},
+};
+
+static const struct bind_strings *command_of(const struct runner *runner, enum versions_command command)
 {
-	if (versions->command == VERSIONS_VERSION) {
-		versions->answered_run = versions->answered_run || versions->runner->awaited;
-		versions->runner->awaited = false;
-	}
-	fd_close(&versions->output);
-	if (versions->cell)
-		cell_destroy(steal(&versions->cell));
+	return (const void *)((const char *)runner + commands[command].strings);
 }
 
-static void answer(struct versions *versions, const struct jail_result *result, const struct err *why)
+/* What the command printed, or (`failed`) that it ended otherwise. */
+static void take_answer(struct runner *runner, enum versions_command command, const struct answer *answer)
 {
-	if (versions->answered && versions->command == VERSIONS_VERSION)
-		versions->answered(versions->arg, versions->runner, result, why);
+	int *source = source_of(runner, command), file;
+
+	if (answer->failed)
+		return;
+	auto_free char *text = xmemdup(answer->text, answer->length);
+	if (command == VERSIONS_VERSION) {
+		take_version(runner, text);
+	} else if (command == VERSIONS_LIBRARIES) {
+		take_libraries(runner, text);
+	} else if (command == VERSIONS_CACHE) {
+		take_cache(runner, text, answer->length);
+	} else if ((file = memfd_with("precompiled", text, answer->length)) >= 0) {
+		/* Jails get what the command wrote instead of the file. */
+		close(*source);
+		*source = file;
+	}
+}
+
+/* The command is through, whatever came of it. */
+static void finish(struct versions_probe *probe)
+{
+	struct versions *versions = probe->versions;
+
+	if (probe->command == VERSIONS_VERSION) {
+		versions->answered_run = versions->answered_run || probe->runner->awaited;
+		probe->runner->awaited = false;
+	}
+	if (versions->way == probe)
+		versions->way = NULL;
+	fd_close(&probe->output);
+	if (probe->cell)
+		cell_destroy(steal(&probe->cell));
 }
 
 static void on_done(void *arg, const struct jail_result *result)
 {
-	struct versions *versions = arg;
-	struct runner *runner = versions->runner;
-	int *source = source_of(runner, versions->command);
+	struct versions_probe *probe = arg;
+	struct versions *versions = probe->versions;
+	struct runner *runner = probe->runner;
 	auto_free char *text = NULL;
-	size_t length;
+	struct answer answer = {.key = runner->answers_key};
 
-	runner->asked = runner->asked || versions->command == VERSIONS_VERSION;
-	if (result->verdict == JAIL_OK && source) {
-		/* Jails get what the command wrote instead of the file. */
-		close(*source);
-		*source = steal_fd(&versions->output);
-	} else if (result->verdict != JAIL_OK && versions->command >= VERSIONS_CACHE && result->verdict == JAIL_RE) {
+	snprintf(answer.runner, sizeof(answer.runner), "%s", runner->name);
+	snprintf(answer.command, sizeof(answer.command), "%s", commands[probe->command].name);
+	answer.failed = result->verdict != JAIL_OK;
+	runner->asked = runner->asked || probe->command == VERSIONS_VERSION;
+	if (!answer.failed && lseek(probe->output, 0, SEEK_SET) == 0 &&
+	    !read_fd(probe->output, OUTPUT_MAX, &text, &answer.length, NULL)) {
+		answer.text = text;
+		answers_keep(&versions->answers, &answer);
+		take_answer(runner, probe->command, &answer);
+	} else if (result->verdict == JAIL_RE && probe->command >= VERSIONS_CACHE) {
 		/* the library is not installed */
 		log_event(LOG_DEBUG, "the cache command of a runner failed", "runner", runner->name, NULL);
-	} else if (result->verdict != JAIL_OK) {
+		answers_keep(&versions->answers, &answer);
+	} else {
 		log_event(LOG_WARN, "the version command of a runner failed", "runner", runner->name, "why",
 			  result->message, NULL);
-		if (result->verdict != JAIL_XX && versions->command == VERSIONS_VERSION)
+		if (result->verdict != JAIL_XX && probe->command == VERSIONS_VERSION)
 			snprintf(runner->fingerprint, sizeof(runner->fingerprint), "unknown");
-	} else if (lseek(versions->output, 0, SEEK_SET) == 0 &&
-		   !read_fd(versions->output, OUTPUT_MAX, &text, &length, NULL)) {
-		if (versions->command == VERSIONS_LIBRARIES)
-			take_libraries(runner, text);
-		else if (versions->command == VERSIONS_CACHE)
-			take_cache(runner, text, length);
-		else
-			take_version(runner, text);
 	}
-	answer(versions, result, NULL);
-	finish(versions);
+	if (versions->answered && probe->command == VERSIONS_VERSION)
+		versions->answered(versions->arg, runner, result, NULL);
+	finish(probe);
 }
 
 static void on_failed(void *arg, const struct err *why)
 {
-	struct versions *versions = arg;
+	struct versions_probe *probe = arg;
+	struct versions *versions = probe->versions;
 
-	log_event(LOG_WARN, "there is no jail for the version command of a runner", "runner", versions->runner->name,
+	log_event(LOG_WARN, "there is no jail for the version command of a runner", "runner", probe->runner->name,
 		  "why", why->text, NULL);
-	answer(versions, NULL, why);
-	finish(versions);
+	if (versions->answered && probe->command == VERSIONS_VERSION)
+		versions->answered(versions->arg, probe->runner, NULL, why);
+	finish(probe);
 }
 
-static const struct bind_strings *command_of(const struct runner *runner, size_t command)
-{
-	const struct bind_strings *const commands[] = {
-		[VERSIONS_VERSION] = &runner->version, [VERSIONS_LIBRARIES] = &runner->libraries,
-		[VERSIONS_CACHE] = &runner->cache,     [VERSIONS_DRIVER] = &runner->precompile,
-		[VERSIONS_SHOW] = &runner->precompile, [VERSIONS_CALL] = &runner->precompile,
-	};
-
-	return commands[command];
-}
-
-static int begin(struct versions *versions, struct err *err)
+static int begin(struct versions_probe *probe, struct err *err)
 {
 	static const struct cell_callbacks callbacks = {.done = on_done, .failed = on_failed};
+	struct versions *versions = probe->versions;
 	struct jail_limits asked = {.output_bytes = OUTPUT_MAX, .wall_us = WALL_US, .cpu_percent = -1}, limits;
 	int result;
 
+	versions->begun++;
 	asked.wall_us = MIN(asked.wall_us, versions->config->limits.wall_seconds_max * 1000000);
 	result = limits_resolve(&versions->config->limits, &asked, &limits, err);
 	if (result == 0)
 		result = cell_open(versions->cells,
-				   &(struct cell_request){.runner = versions->runner,
+				   &(struct cell_request){.runner = probe->runner,
 							  .limits = &limits,
 							  .label = "versions",
 							  .extra = true,
 							  .callbacks = &callbacks,
-							  .arg = versions},
-				   &versions->cell, err);
+							  .arg = probe},
+				   &probe->cell, err);
 	if (result < 0)
 		return result;
-	const int *source = source_of(versions->runner, versions->command);
+	const int *source = source_of(probe->runner, probe->command);
 
-	versions->output = memfd_create("versions", MFD_CLOEXEC);
+	probe->output = memfd_create("versions", MFD_CLOEXEC);
 	struct cell_program program = {
-		.command = command_of(versions->runner, versions->command),
+		.command = command_of(probe->runner, probe->command),
 		.code_fd = -1,
 		.stdin_fd = source ? fcntl(*source, F_DUPFD_CLOEXEC, 3) : -1,
-		.stdout_fd = fcntl(versions->output, F_DUPFD_CLOEXEC, 3),
+		.stdout_fd = fcntl(probe->output, F_DUPFD_CLOEXEC, 3),
 		.stderr_fd = -1,
 	};
-	return cell_queue_run(versions->cell, &program, err);
+	return cell_queue_run(probe->cell, &program, err);
 }
 
-/* Chooses the next command: a version that a run waits for, else the next on the way. */
-static bool choose(struct versions *versions)
+static void start(struct versions_probe *probe, enum versions_command command)
 {
-	struct runners *runners = versions->runners;
+	struct err err = ERR_INIT;
 
-	versions->command = VERSIONS_VERSION;
-	for (size_t i = 0; i < runners->count; i++) {
-		versions->runner = &runners->items[i];
-		if (versions->runner->awaited)
+	probe->command = command;
+	if (begin(probe, &err) < 0)
+		on_failed(probe, &err);
+}
+
+/* Goes on to the next command on the way. False: there is none. */
+static bool advance(struct versions *versions)
+{
+	while (versions->all && versions->next < versions->runners->count) {
+		struct versions_probe *probe = &versions->probes[versions->next];
+		const enum versions_command command = versions->next_step;
+		struct runner *runner = probe->runner;
+		const int *source = source_of(runner, command);
+
+		if (probe->cell) { /* a run waits for its version */
+			versions->way = probe;
 			return true;
-	}
-	while (versions->all && versions->next < runners->count) {
-		versions->runner = &runners->items[versions->next];
-		versions->command = versions->next_step;
+		}
 		if (++versions->next_step == VERSIONS_COMMANDS) {
 			versions->next_step = 0;
 			versions->next++;
 		}
-		bool known = versions->command == VERSIONS_VERSION && versions->runner->asked;
+		bool known = probe->known & 1U << command || (command == VERSIONS_VERSION && runner->asked);
 
-		const int *source = source_of(versions->runner, versions->command);
-
-		if (versions->runner->interpreter && command_of(versions->runner, versions->command)->count && !known &&
-		    (!source || *source >= 0))
-			return true;
+		if (!runner->interpreter || !command_of(runner, command)->count || known || (source && *source < 0))
+			continue;
+		versions->way = probe;
+		start(probe, command);
+		return true;
 	}
-	versions->done = true;
 	return false;
 }
 
 void versions_tick(struct versions *versions)
 {
-	struct err err = ERR_INIT;
+	for (size_t i = 0; i < versions->runners->count; i++) {
+		struct versions_probe *probe = &versions->probes[i];
 
-	while (!versions->cell && choose(versions))
-		if (begin(versions, &err) < 0)
-			on_failed(versions, &err);
+		if (probe->runner->awaited && !probe->cell)
+			start(probe, VERSIONS_VERSION);
+	}
+	while (!versions->way && advance(versions))
+		;
 	if (versions->answered_run) {
 		versions->answered_run = false;
 		cells_advance(versions->cells);
 	}
 }
 
+bool versions_done(const struct versions *versions)
+{
+	for (size_t i = 0; i < versions->runners->count; i++)
+		if (versions->probes[i].cell || versions->probes[i].runner->awaited)
+			return false;
+	return !versions->all || versions->next == versions->runners->count;
+}
+
+void versions_init(struct versions *versions, struct cells *cells, struct runners *runners, const struct config *config,
+		   bool all, int answers_fd)
+{
+	*versions = (struct versions){.cells = cells, .runners = runners, .config = config, .all = all};
+	versions->probes = xcalloc(runners->count + 1, sizeof(*versions->probes));
+	answers_load(&versions->answers, answers_fd);
+	for (size_t i = 0; i < runners->count; i++) {
+		struct versions_probe *probe = &versions->probes[i];
+		struct runner *runner = &runners->items[i];
+
+		*probe = (struct versions_probe){.versions = versions, .runner = runner, .output = -1};
+		for (enum versions_command command = 0; command < VERSIONS_COMMANDS; command++) {
+			const struct answer *answer = answers_find(&versions->answers, runner->name,
+								   commands[command].name, runner->answers_key);
+
+			if (!answer || !runner->interpreter)
+				continue;
+			probe->known |= 1U << command;
+			runner->asked = runner->asked || command == VERSIONS_VERSION;
+			take_answer(runner, command, answer);
+		}
+	}
+	answers_loaded(&versions->answers);
+}
+
 void versions_clear(struct versions *versions)
 {
-	if (versions->cell)
-		cell_destroy(steal(&versions->cell));
-	fd_close(&versions->output);
+	for (size_t i = 0; i < versions->runners->count; i++) {
+		if (versions->probes[i].cell)
+			cell_destroy(steal(&versions->probes[i].cell));
+		fd_close(&versions->probes[i].output);
+	}
+	free(steal(&versions->probes));
+	fd_close(&versions->answers.fd);
 }

@@ -89,6 +89,7 @@ static inline int service_setup(void **state)
 static inline int service_teardown(void **state)
 {
 	struct service *service = *state;
+	auto_free char *answers = xasprintf("%s.answers", service->socket_path);
 
 	jail_client_free(service->client);
 	if (service->pid > 0) {
@@ -96,6 +97,7 @@ static inline int service_teardown(void **state)
 		waitpid(service->pid, NULL, 0);
 	}
 	unlink(service->socket_path);
+	unlink(answers);
 	unlink(service->config_path);
 	unlink(service->log_path);
 	free(service->log_path);
