@@ -279,6 +279,8 @@ void versions_init(struct versions *versions, struct cells *cells, struct runner
 	*versions = (struct versions){.cells = cells, .runners = runners, .config = config, .all = all};
 	versions->probes = xcalloc(runners->count + 1, sizeof(*versions->probes));
 	answers_load(&versions->answers, answers_fd);
+	auto_free char *kept = xasprintf("%zu", versions->answers.count);
+	log_event(LOG_DEBUG, "answers of version commands are kept from before", "answers", kept, NULL);
 	for (size_t i = 0; i < runners->count; i++) {
 		struct versions_probe *probe = &versions->probes[i];
 		struct runner *runner = &runners->items[i];
