@@ -43,7 +43,9 @@ static void tell_lost(void *server, const char *owner)
 
 int server_expire(struct server *server, int64_t now_us, struct err *err)
 {
-	return store_expire(server->store, now_us, tell_lost, server, err);
+	int result = store_reap(server->store, err);
+
+	return result < 0 ? result : store_expire(server->store, now_us, tell_lost, server, err);
 }
 
 /* At the start, then each hour: the index of texts, for one, may have minutes of work left, so nothing waits for it. */

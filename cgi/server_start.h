@@ -17,7 +17,7 @@ int server_open(struct server *server, const struct config *config, enum store_m
 /* What a process has besides that serves more than one request: tasks, news of other processes, the engine from the
  * beginning, and a thread that removes what is past its time. */
 int server_stay(struct server *server, struct err *err);
-/* store_expire, and notifies the clients whose list has become shorter. */
+/* store_reap and store_expire; notifies the clients whose list has become shorter. */
 int server_expire(struct server *server, int64_t now_us, struct err *err);
 /* Nobody may use the server any more: drains the jobs and gives everything back. */
 void server_close(struct server *server);

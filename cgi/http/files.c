@@ -16,6 +16,7 @@
 #include "lib/base/util.h"
 #include "lib/store/audit/store_audit.h"
 #include "lib/store/blob/store_blob.h"
+#include "lib/store/blob/store_pack.h"
 #include "uri.h"
 
 #define NOT_FOUND "no such file"

@@ -245,7 +245,7 @@ static int open_steps(struct store *store, const char *data_dir, struct err *err
 		if (failed == 0 && store->mode == STORE_SERVE)
 			unlinkat(store->dir_fd, STORE_RESTORE_MARK, 0); /* no restore may replace what is there */
 		if (failed == 0)
-			failed = store_writer_start(store, err);
+			failed = store_writer_start(store, store_abandoned_end, err);
 		if (failed == 0)
 			failed = store_uptime_begin(store, err);
 		if (failed == 0)
@@ -277,6 +277,12 @@ int store_open(const char *data_dir, enum store_mode mode, struct store **ret, s
 	}
 	*ret = store;
 	return 0;
+}
+
+void store_set_retention(struct store *store, const struct store_retention *retention)
+{
+	store->retention = *retention;
+	store_retain_start(store);
 }
 
 void store_close(struct store *store)

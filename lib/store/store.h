@@ -40,11 +40,18 @@ enum store_mode {
  * gateway. */
 int store_open(const char *data_dir, enum store_mode mode, struct store **ret, struct err *err);
 void store_close(struct store *store); /* NULL is fine */
+/* What the record may take (store_space.h). To be called before other threads use the store; without it nothing is
+ * bounded and nothing expires. */
+struct store_retention;
+void store_set_retention(struct store *store, const struct store_retention *retention);
 /* It is about to be closed: long work in other threads (garbage collection, erasures, the index of texts) ends with
  * ERR_UNAVAILABLE at its next step. The next process goes on with it. */
 void store_hurry(struct store *store);
 /* Is there a run that a process left running that is gone? Who opens the folder for writing marks it as interrupted. */
 bool store_left_running(struct store *store);
+/* Marks the runs of processes that are gone as interrupted, and removes partial output that no run needs. Opening for
+ * writing does it too; a process that stays open calls it with store_expire. */
+int store_reap(struct store *store, struct err *err);
 /* Processor time of the longest transaction since it was opened: so long nobody else could write. */
 int64_t store_longest_us(struct store *store);
 /* That of all of them. */

@@ -18,6 +18,7 @@
 
 #include "lib/base/util.h"
 #include "lib/store/blob/store_blob.h"
+#include "lib/store/blob/store_pack.h"
 #include "lib/store/record/store_execution.h"
 #include "lib/store/record/store_space.h"
 

@@ -5,6 +5,7 @@
 #include "cgi/mcp/tools.h"
 #include "cgi/tool/run_result.h"
 #include "lib/store/blob/store_blob.h"
+#include "lib/store/blob/store_pack.h"
 #include "lib/store/db/crypto.h"
 #include "lib/store/record/store_file.h"
 #include "lib/store/record/store_token.h"

@@ -29,7 +29,6 @@
 #define TMP_PREFIX "tmp-"
 /* A file younger than this may be another writer's whose rename is not synced yet; an older one is on disk. */
 #define SETTLED_US     (60 * 1000000ll)
-#define BLOB_PATH_SIZE (SHA256_HEX_SIZE + 1)
 #define TMP_NAME_SIZE  (sizeof(TMP_PREFIX) + ID_SIZE)
 
 /* The mode as wanted whatever the umask is. A setgid bit that was inherited stays; the kernel takes it away with any
@@ -62,11 +61,6 @@ int store_folder_open(struct store *store, const char *name, mode_t mode, int *r
 static bool sha256_valid(const char *text)
 {
 	return strlen(text) == SHA256_HEX_SIZE - 1 && strspn(text, "0123456789abcdef") == SHA256_HEX_SIZE - 1;
-}
-
-void store_blob_path(const char *sha256, char ret[BLOB_PATH_SIZE])
-{
-	snprintf(ret, BLOB_PATH_SIZE, "%.2s/%s", sha256, sha256 + 2);
 }
 
 /* flock belongs to the open file: every user opens the lock anew, so that threads do not share it. */
@@ -298,7 +292,7 @@ static int known_size(struct store_conn *conn, const char *sha256, int64_t *ret,
 
 int store_blob_open(struct store *store, const char *sha256, int *ret_fd, int64_t *ret_size, struct err *err)
 {
-	char path[BLOB_PATH_SIZE];
+	char path[STORE_BLOB_PATH_SIZE];
 	auto_reader struct store_reader reader = {0};
 	auto_close int fd = -1;
 	int64_t size = -1, is = 0;

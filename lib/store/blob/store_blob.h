@@ -8,8 +8,6 @@
 
 /* Read-only descriptor of a blob; ERR_NOT_FOUND, ERR_CORRUPT. */
 int store_blob_open(struct store *store, const char *sha256, int *ret_fd, int64_t *ret_size, struct err *err);
-/* "ab/cdef…": below blobs/, and below nginx's internal location. */
-void store_blob_path(const char *sha256, char ret[SHA256_HEX_SIZE + 1]);
 /* Copies all of fd (from offset 0) or the bytes into the blob folder: written, synced, renamed; not referenced yet. */
 int store_blob_put_fd(struct store *store, int fd, int64_t max, char ret_sha256[SHA256_HEX_SIZE], int64_t *ret_size,
 		      struct err *err);
@@ -18,7 +16,6 @@ int store_blob_put(struct store *store, const void *data, size_t length, char re
 /* As store_blob_put_fd, for what only store_blob_open reads. */
 int store_blob_put_output(struct store *store, int fd, char ret_sha256[SHA256_HEX_SIZE], int64_t *ret_size,
 			  struct err *err);
-
 
 /* Folder for partial output: running/ID.out, ID.err, and ID.calls (store_calls.h); opened read-write, made new. */
 int store_running_open(struct store *store, const char *id, const char *suffix, int *ret_fd, struct err *err);

@@ -12,12 +12,16 @@
 #include <zlib.h>
 
 #include "lib/base/util.h"
-#include "store_blob.h"
 
 #define CHUNK       (8 * 1024) /* threads have small stacks */
 #define LEVEL       1         /* of zlib's: output of programs shrinks to a fifth, at 100 MB/s */
 #define GZIP_WINDOW (15 + 16) /* the largest window, gzip's header */
 #define TRAILER     4         /* bytes of the length, least significant first */
+
+void store_blob_path(const char *sha256, char ret[STORE_BLOB_PATH_SIZE])
+{
+	snprintf(ret, STORE_BLOB_PATH_SIZE, "%.2s/%s", sha256, sha256 + 2);
+}
 
 void store_packed_path(const char *sha256, char ret[STORE_PACKED_PATH_SIZE])
 {
@@ -169,7 +173,7 @@ static int open_packed(int folder, const char *sha256, int *ret_fd, struct err *
 
 int store_content_open(int folder, const char *sha256, int *ret_fd, int64_t *ret_size, struct err *err)
 {
-	char path[SHA256_HEX_SIZE + 1];
+	char path[STORE_BLOB_PATH_SIZE];
 	struct stat st;
 	int result = 0;
 

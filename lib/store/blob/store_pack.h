@@ -15,8 +15,11 @@
 #include "lib/store/db/crypto.h"
 
 #define STORE_PACKED           ".gz"
+#define STORE_BLOB_PATH_SIZE   (SHA256_HEX_SIZE + 1)
 #define STORE_PACKED_PATH_SIZE (SHA256_HEX_SIZE + sizeof(STORE_PACKED))
 
+/* "ab/cdef…": below blobs/, and below nginx's internal location. */
+void store_blob_path(const char *sha256, char ret[STORE_BLOB_PATH_SIZE]);
 /* "ab/cdef….gz" */
 void store_packed_path(const char *sha256, char ret[STORE_PACKED_PATH_SIZE]);
 

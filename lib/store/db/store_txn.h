@@ -101,6 +101,7 @@ struct store {
 	pthread_cond_t queue_more;
 	struct store_op *queue, **queue_end;
 	struct store_abandoned *abandoned;
+	int (*abandoned_end)(struct store *store, const char *id, struct err *err);
 };
 
 struct store_txn {
@@ -108,8 +109,10 @@ struct store_txn {
 	struct store_conn *conn;
 };
 
-/* store_writer.c */
-int store_writer_start(struct store *store, struct err *err);
+/* store_writer.c; `abandoned_end` is called on the writing thread for a run whose end could not be recorded, until it
+ * returns 0 */
+int store_writer_start(struct store *store,
+		       int (*abandoned_end)(struct store *store, const char *id, struct err *err), struct err *err);
 void store_writer_stop(struct store *store);
 /* On the writing thread: one operation in a transaction of its own. */
 int store_writer_run(struct store *store, store_work work, void *arg, struct err *err);
@@ -123,7 +126,6 @@ int store_commit_gently(struct store *store, store_work work, void *arg, struct 
 
 /* store_retain.c */
 void store_retain_start(struct store *store); /* where the oldest give way, and this is the gateway */
-void store_retain_wake(struct store *store);
 void store_retain_stop(struct store *store);
 
 /* store_instance.c */
@@ -131,8 +133,6 @@ int store_instance_begin(struct store *store, struct err *err);
 void store_instance_end(struct store *store);
 /* On the writing thread: interrupts a run of our own whose end could not be recorded. */
 int store_abandoned_end(struct store *store, const char *id, struct err *err);
-/* Marks what instances left running that are gone, and removes partial output that nobody needs. */
-int store_reap(struct store *store, struct err *err);
 
 /* store_uptime.c: the clock of what expires */
 int store_uptime_begin(struct store *store, struct err *err);

@@ -200,7 +200,7 @@ static void end_abandoned(struct store *store)
 		struct err err = ERR_INIT;
 
 		next = list->next;
-		if (store_abandoned_end(store, list->id, &err) == 0) {
+		if (store->abandoned_end(store, list->id, &err) == 0) {
 			free(list);
 			continue;
 		}
@@ -254,10 +254,12 @@ static void *writer(void *arg)
 	}
 }
 
-int store_writer_start(struct store *store, struct err *err)
+int store_writer_start(struct store *store,
+		       int (*abandoned_end)(struct store *store, const char *id, struct err *err), struct err *err)
 {
 	pthread_attr_t attr;
 
+	store->abandoned_end = abandoned_end;
 	pthread_attr_init(&attr);
 	pthread_attr_setstacksize(&attr, STACK_SIZE);
 	int error = pthread_create(&store->thread, &attr, writer, store);

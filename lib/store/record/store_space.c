@@ -10,12 +10,6 @@
 #define MEGABYTE (1024 * 1024)
 #define SLACK    (64ll * MEGABYTE) /* above the cap, while room is made */
 
-void store_set_retention(struct store *store, const struct store_retention *retention)
-{
-	store->retention = *retention;
-	store_retain_start(store);
-}
-
 static struct store_free free_of(const struct statvfs *space)
 {
 	return (struct store_free){
@@ -86,7 +80,12 @@ int store_txn_room(struct store_txn *txn, const struct store_more *more, struct 
 	if (failed < 0 || cap <= 0 || added == 0 || used + added <= cap)
 		return failed;
 	if (oldest) {
-		store_retain_wake(txn->store);
+		struct store_retainer *retainer = &txn->store->retainer;
+
+		pthread_mutex_lock(&retainer->lock);
+		retainer->wanted = true;
+		pthread_cond_signal(&retainer->wake);
+		pthread_mutex_unlock(&retainer->lock);
 		if (used + added <= cap + MAX(cap / 4, SLACK))
 			return 0;
 	}

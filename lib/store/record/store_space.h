@@ -21,8 +21,6 @@ struct store_retention {
 	bool oldest;                     /* the oldest runs give way; else the call is refused */
 	int64_t free_bytes, free_inodes; /* of the disk: nothing begins below */
 };
-/* Before other threads use the store. Without it nothing is bounded and nothing goes. */
-void store_set_retention(struct store *store, const struct store_retention *retention);
 
 /* Free space of the data folder's file system; inodes: INT64_MAX where it has no such limit. */
 struct store_free {

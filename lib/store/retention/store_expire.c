@@ -229,10 +229,8 @@ int store_expire(struct store *store, int64_t now_us, void (*lost)(void *arg, co
 	struct store_collected collected;
 	auto_keys struct keys owners = {0};
 	int failed = store->mode == STORE_READ ? err_set(err, ERR_DENIED, "the record is open for reading only")
-					       : store_reap(store, err);
+					       : expire_rows(store, &owners, err);
 
-	if (failed == 0)
-		failed = expire_rows(store, &owners, err);
 	if (failed == 0)
 		failed = store_retain(store, now_us, err);
 	if (failed == 0)

@@ -143,14 +143,6 @@ void store_retain_start(struct store *store)
 		store->retainer.started = pthread_create(&store->retainer.thread, NULL, retainer, store) == 0;
 }
 
-void store_retain_wake(struct store *store)
-{
-	pthread_mutex_lock(&store->retainer.lock);
-	store->retainer.wanted = true;
-	pthread_cond_signal(&store->retainer.wake);
-	pthread_mutex_unlock(&store->retainer.lock);
-}
-
 void store_retain_stop(struct store *store)
 {
 	pthread_mutex_lock(&store->retainer.lock);
