@@ -179,7 +179,7 @@ static int handle(struct jail_client *client, struct wire_message *message, stru
 }
 
 /* The connection is of no use any more: every jail hears of it once, as header jail.h promises. */
-static void lose(struct jail_client *client, const struct err *why)
+static void lose(struct jail_client *client, const struct err *why, bool ended)
 {
 	client->lost = true;
 	for (struct jail *jail = client->jails; jail;) {
@@ -190,8 +190,13 @@ static void lose(struct jail_client *client, const struct err *why)
 		if (jail->runs && jail->events.done) {
 			struct jail_result result = {.verdict = JAIL_XX, .exit_code = -1};
 
-			snprintf(result.message, sizeof(result.message),
-				 "The jailer ended while the program was running.");
+			if (ended)
+				snprintf(result.message, sizeof(result.message),
+					 "The jailer ended while the program was running.");
+			else
+				snprintf(result.message, sizeof(result.message),
+					 "The connection to the jailer failed while the program was running: %.150s.",
+					 why->text);
 			jail->failed = true;
 			jail->runs = jail->collects = 0;
 			jail->events.done(jail->arg, &result);
@@ -237,7 +242,7 @@ int jail_client_dispatch(struct jail_client *client, struct err *err)
 		err_set(&why, ERR_UNAVAILABLE, "the private jailer has ended: it says why on standard error");
 	if (why.code != ERR_DENIED)
 		why.code = ERR_UNAVAILABLE;
-	lose(client, &why);
+	lose(client, &why, result == -ERR_UNAVAILABLE);
 	if (err)
 		*err = why;
 	return -(int)why.code;

@@ -56,6 +56,8 @@ int wire_receive(int socket, struct wire_message *ret, struct err *err)
 		return err_set(err, ERR_INVALID,
 			       "the message is longer than %d bytes or carries more than %d descriptors", JAIL_WIRE_MAX,
 			       WIRE_FDS_MAX);
+	if (n < 0 && errno == EMFILE)
+		return err_errno(err, "taking the descriptors of a message");
 	if (n <= 0)
 		return err_set(err, ERR_UNAVAILABLE, "the other side of the connection is gone");
 	message.n_fds = fds.count;

@@ -84,11 +84,13 @@ ssize_t wire_fd_receive(int socket, void *data, size_t size, int flags, struct w
 		return -1;
 	fds->count = take(&header, fds->fds, fds->room);
 	bool refused = header.msg_flags & (MSG_TRUNC | MSG_CTRUNC);
+	/* There is room for every descriptor that a packet can carry: the kernel cut them for want of numbers. */
+	bool too_few = (header.msg_flags & MSG_CTRUNC) && fds->count < fds->room;
 
 	/* A packet without a byte looks like the end, but may carry descriptors. */
 	while ((refused || n == 0) && fds->count > 0)
 		close(fds->fds[--fds->count]);
 	if (refused)
-		errno = EMSGSIZE;
+		errno = too_few ? EMFILE : EMSGSIZE;
 	return refused ? -1 : n;
 }

@@ -130,6 +130,8 @@ static void cancel(struct job *job, const char *why)
 
 static void jailer_lost(struct job_engine *engine, const char *why)
 {
+	auto_free char *text = xasprintf("the jailer was lost while the program was running: %s", why);
+
 	log_event(LOG_ERROR, "jailer lost", "cause", why, NULL);
 	pthread_mutex_lock(&engine->lock);
 	metrics_set(METRIC_JAILER, NULL, 0);
@@ -139,7 +141,7 @@ static void jailer_lost(struct job_engine *engine, const char *why)
 	engine->away_since_us = clock_monotonic_us();
 	pthread_mutex_unlock(&engine->lock);
 	job_sandboxes_lost(engine);
-	each_active(engine, job_jail_lost, "the jailer ended while the program was running");
+	each_active(engine, job_jail_lost, text);
 	jail_client_free(engine->client);
 	engine->client = NULL;
 	engine->retry_us = clock_monotonic_us() + RETRY_FIRST_US;

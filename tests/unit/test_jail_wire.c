@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 
 #include "jail/client/wire.h"
@@ -50,6 +51,33 @@ static void packets(void **state)
 	assert_int_equal(fcntl(kept, F_GETFD), -1);
 	close(pair[0]);
 	assert_int_equal(wire_receive(pair[1], &message, &err), -ERR_UNAVAILABLE);
+	close(pair[1]);
+}
+
+/* A process that has no number left for a descriptor says so, and not that the other side is gone. */
+static void no_descriptors(void **state)
+{
+	int pair[2];
+	struct wire_queue queue;
+	struct err err = ERR_INIT;
+	struct rlimit limit, few;
+	auto_message struct wire_message message = {.bytes = NULL};
+	const int fds[] = {memfd_with("a", "A", 1), memfd_with("b", "B", 1)};
+
+	(void)state;
+	make_pair(pair);
+	wire_queue_init(&queue);
+	assert_int_equal(wire_queue_add(&queue, wire_head("verb", "x"), &(struct wire_parts){NULL, 0, fds, 2}, &err),
+			 0);
+	assert_int_equal(wire_queue_flush(&queue, pair[0], &err), 0);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	few = (struct rlimit){.rlim_cur = (rlim_t)fds[0], .rlim_max = limit.rlim_max};
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+	int result = wire_receive(pair[1], &message, &err);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	assert_int_equal(result, -ERR_SYSTEM);
+	assert_non_null(strstr(err.text, "Too many open files (see ulimit -n"));
+	close(pair[0]);
 	close(pair[1]);
 }
 
@@ -266,7 +294,8 @@ static void results(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(packets), cmocka_unit_test(too_large), cmocka_unit_test(back_pressure),
+		cmocka_unit_test(packets),
+		cmocka_unit_test(no_descriptors), cmocka_unit_test(too_large), cmocka_unit_test(back_pressure),
 		cmocka_unit_test(verbs),   cmocka_unit_test(requests),  cmocka_unit_test(results),
 	};
 
