@@ -17,6 +17,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -102,8 +103,13 @@ static int read_runners(struct jailer *jailer, struct err *err)
 {
 	const char *state = jailer->config.data_dir;
 	const struct runners_host host = {jailer->modules_dir, state ? state : "", &jailer->config.upstream.binds};
+	const char *directory = jailer->config.jailer.runners_dir;
+	struct stat st;
 
-	return runners_load(jailer->config.jailer.runners_dir, &host, &jailer->runners, err);
+	if (stat(directory, &st) == 0 && (st.st_mode & S_IWOTH))
+		log_event(LOG_WARN, "every account can change the languages", "jailer.runners_dir", directory, "remedy",
+			  "chmod o-w", NULL);
+	return runners_load(directory, &host, &jailer->runners, err);
 }
 
 static int claim_ids(struct jailer *jailer, struct err *err)

@@ -307,9 +307,10 @@ int runners_load(const char *directory, const struct runners_host *host, struct 
 	int result = 0;
 
 	if (!list) {
-		result = err_errno(err, "opening the runners' directory %s", directory);
+		err_errno(err, "opening the runners' directory %s", directory);
 		runners_clear(&runners);
-		return result;
+		return err_wrap(err,
+				"jailer.runners_dir must name the folder of the languages' files, or be left out for the installed one");
 	}
 	for (struct dirent *entry; result == 0 && (entry = readdir(list));) {
 		size_t length = strlen(entry->d_name);

@@ -10,6 +10,7 @@
 #include "config.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <sys/stat.h>
@@ -405,6 +406,14 @@ static int read_document(const char *path, struct json_object **ret, char **ret_
 	size_t length;
 	int result = read_file_at(AT_FDCWD, path, CONFIG_BYTES_MAX, &text, &length, err);
 
+	if (result == -ERR_SYSTEM && errno == ENOENT)
+		return err_set(err, ERR_SYSTEM,
+				"there is no configuration %s: name another file with --config or in SALLYPORT_CONFIG",
+				path);
+	if (result == -ERR_SYSTEM && errno == EACCES)
+		return err_set(err, ERR_SYSTEM,
+				"account %u may not read the configuration %s: give its group read access (chgrp, chmod g+r), or run this as the account of the gateway",
+				geteuid(), path);
 	if (result < 0)
 		return result;
 	result = json_parse_commented(text, length, &document, err);

@@ -108,7 +108,10 @@ int err_errno(struct err *err, const char *format, ...)
 	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
 	/* The reason is what a reader needs: a text that is too long is cut, not the reason. */
-	const char *remedy = number == EFBIG ? " (see ulimit -f, LimitFSIZE= of systemd)" : "";
+	const char *remedy = number == EFBIG    ? " (see ulimit -f, LimitFSIZE= of systemd)"
+			     : number == EMFILE ? " (see ulimit -n, LimitNOFILE= of systemd)"
+			     : number == ENFILE ? " (see the sysctl fs.file-max)"
+						: "";
 	err_set(err, ERR_SYSTEM, "%.*s: %s%s", ERR_TEXT_SIZE - 128, text, strerror(number), remedy);
 	errno = number;
 	return -ERR_SYSTEM;

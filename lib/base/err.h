@@ -52,7 +52,8 @@ int err_set(struct err *err, enum err_code code, const char *format, ...) __attr
 int err_member(struct err *err, const char *member, const char *format, ...) __attribute__((format(printf, 3, 4)));
 /* The text without "MEMBER: ", or without the ": " that an item of an array has there. */
 const char *err_reason(const struct err *err);
-/* ERR_SYSTEM: the text with ": " and strerror(errno) behind it. Call it before anything else changes errno. */
+/* ERR_SYSTEM: the text with ": " and strerror(errno) behind it, and the limit to raise where errno is about one.
+ * Call it before anything else changes errno, which it keeps. */
 int err_errno(struct err *err, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Puts "context: " in front of the text and returns -code again (-ERR_INTERNAL for err NULL: keep the first function's
  * result then). */

@@ -27,6 +27,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "lib/base/log.h"
 #include "lib/base/util.h"
 #include "lib/store/db/store_migrate.h"
 #include "lib/store/db/store_schema.h"
@@ -49,18 +50,36 @@ static int make_dir(const char *path)
 	return fd < 0 ? -1 : fsync(fd);
 }
 
+/* errno of what could not be opened or made. Where another account owns it, or the folder, that is the cause. */
+static int open_error(const struct store *store, const char *path, struct err *err)
+{
+	int number = errno;
+	struct stat st;
+
+	if (number == EACCES && (stat(path, &st) == 0 || fstat(store->dir_fd, &st) == 0) && st.st_uid != geteuid())
+		return err_set(err, ERR_SYSTEM,
+			       "opening %s: account %u owns it, and this is account %u: run this as the account that owns its folder",
+			       path, st.st_uid, geteuid());
+	errno = number;
+	return err_errno(err, "opening %s", path);
+}
+
 static int open_dir(struct store *store, const char *data_dir, struct err *err)
 {
 	struct stat st;
 
 	if (store->mode == STORE_SERVE && make_dir(data_dir) < 0)
-		return err_errno(err, "making the data folder %s", data_dir);
+		return errno == ENOENT
+			       ? err_set(err, ERR_SYSTEM,
+					"making the data folder %s: the folder above is missing; make it first, as the account that runs the gateway",
+					data_dir)
+			       : err_errno(err, "making the data folder %s", data_dir);
 	store->dir_fd = open(data_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (store->dir_fd < 0 && errno == ENOENT)
 		return err_set(err, ERR_NOT_FOUND, "there is no data folder %s: the gateway makes it when it starts",
 			       data_dir);
 	if (store->dir_fd < 0 || fstat(store->dir_fd, &st) < 0)
-		return err_errno(err, "opening the data folder %s", data_dir);
+		return open_error(store, data_dir, err);
 	store->path = realpath(data_dir, NULL);
 	if (store->path == NULL)
 		return err_errno(err, "finding the data folder %s", data_dir);
@@ -71,12 +90,12 @@ static int open_dir(struct store *store, const char *data_dir, struct err *err)
 
 static int lock_gateway(struct store *store, struct err *err)
 {
+	auto_free char *path = xasprintf("%s/%s", store->path, GATEWAY_LOCK);
 	char pid[24] = "";
 
-	store->lock_fd = openat(store->dir_fd, GATEWAY_LOCK, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	store->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 	if (store->lock_fd < 0)
-		return err_errno(err, "making %s/%s (the account of the gateway must own the folder)", store->path,
-				 GATEWAY_LOCK);
+		return open_error(store, path, err);
 	int locked = flock(store->lock_fd, LOCK_EX | LOCK_NB);
 
 	/* One that looks (store_served) has it for an instant. */
@@ -86,7 +105,7 @@ static int lock_gateway(struct store *store, struct err *err)
 	}
 	if (locked < 0) {
 		if (errno != EWOULDBLOCK)
-			return err_errno(err, "locking %s/%s", store->path, GATEWAY_LOCK);
+			return err_errno(err, "locking %s", path);
 		if (pread(store->lock_fd, pid, sizeof(pid) - 1, 0) < 0)
 			pid[0] = '\0';
 		return err_set(
@@ -146,8 +165,17 @@ static int load_key(struct store *store, struct err *err)
 		if (store->mode == STORE_SERVE && make_key(store, err) != 0)
 			return -(int)err->code;
 	}
-	if (read_file_at(store->dir_fd, SECRET, SHA256_SIZE, &key, &length, err) != 0)
-		return err_wrap(err, "%s/%s", store->path, SECRET);
+	auto_free char *path = xasprintf("%s/%s", store->path, SECRET);
+	auto_close int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return open_error(store, path, err);
+	if (read_fd(fd, SHA256_SIZE, &key, &length, err) != 0)
+		return err_wrap(err, "%s", path);
+	if (store->mode == STORE_SERVE && (st.st_mode & (S_IRWXG | S_IRWXO)))
+		log_event(LOG_WARN, "other accounts may read or write the key", "file", path, "remedy", "chmod 600",
+			  NULL);
 	if (length != SHA256_SIZE)
 		return err_set(err, ERR_CORRUPT, "%s/%s must hold %d bytes, not %zu: restore it from the backup",
 			       store->path, SECRET, SHA256_SIZE, length);
@@ -160,10 +188,11 @@ static int load_key(struct store *store, struct err *err)
 /* The file is made here and not by SQLite, which would leave its mode to the umask. */
 static int make_database(struct store *store, struct err *err)
 {
-	auto_close int fd = openat(store->dir_fd, STORE_DATABASE, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	auto_free char *path = store_database_path(store);
+	auto_close int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 
 	if (fd < 0 || store_give(store, fd) < 0 || fsync(store->dir_fd) < 0)
-		return err_errno(err, "opening %s/%s", store->path, STORE_DATABASE);
+		return open_error(store, path, err);
 	return 0;
 }
 
@@ -192,13 +221,12 @@ static int open_writer(struct store *store, struct err *err)
 	failed = store_conn_open(path, STORE_CONN_WRITER, &store->writer, &version, err);
 	if (failed < 0)
 		return failed;
-	if (version == 0 && store->mode != STORE_SERVE)
-		return err_set(err, ERR_NOT_FOUND, "%s is empty: the gateway fills it when it starts", path);
-	if (version == 0)
+	if (version < store_schema_newest && store->mode != STORE_SERVE)
+		failed = store_schema_refuse(version, err);
+	else if (version == 0)
 		failed = check_first_start(store, path, err);
-	if (version > 0 && version < store_schema_newest)
-		failed = store->mode == STORE_SERVE ? store_migrate(store, store->writer, err)
-						    : store_schema_refuse(version, err);
+	else if (version < store_schema_newest)
+		failed = store_migrate(store, store->writer, err);
 	if (failed == 0)
 		failed = store_conn_prepare(store->writer, version == 0, err);
 	if (failed == 0)

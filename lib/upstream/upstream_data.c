@@ -57,6 +57,9 @@ static int give(int parent_fd, int fd)
 static int open_folder(int parent_fd, const char *name, bool make)
 {
 	bool made = make && mkdirat(parent_fd, name, 0700) == 0;
+
+	if (make && !made && errno != EEXIST)
+		return -1;
 	auto_close int fd = openat(parent_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
 	if (fd < 0 || (made && give(parent_fd, fd) < 0))

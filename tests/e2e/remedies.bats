@@ -83,8 +83,9 @@ serves() {
 
 @test "a database that is damaged, altered, of no version, or gone: the folder is moved away, the backup restored" {
 	local how text
-	for how in damaged altered version gone; do
+	for how in damaged letter altered version gone; do
 		case $how in
+		letter) echo "Dear operator," >"$SP_DIR/data/sallyport.db" && text="this file is not a database of Sallyport: restore it from a backup, or name another data_dir" ;;
 		damaged) dd if=/dev/urandom of="$SP_DIR/data/sallyport.db" bs=4096 seek=1 count=40 conv=notrunc status=none && text="restore it from a backup" ;;
 		altered) sqlite3 "$SP_DIR/data/sallyport.db" 'DROP TABLE snippet' && text="schema is not as Sallyport made it (no such table: snippet): restore it from a backup" ;;
 		version) sqlite3 "$SP_DIR/data/sallyport.db" 'PRAGMA user_version = -1' && text="no valid version (-1): restore it from a backup" ;;
@@ -208,6 +209,89 @@ serves() {
 	[[ $output == *"run this as the account that owns its folder"* ]]
 	sp_cli verify
 	kept
+}
+
+# says TEXT COMMAND…: the command fails, and the error is TEXT.
+says() {
+	run "${@:2}"
+	echo "$output"
+	[ "$status" -ne 0 ]
+	[[ $output == *"$1" || $output == *"$1\"" ]]
+}
+as_other() { setpriv --reuid 61234 --regid 61234 --clear-groups "$@"; }
+
+@test "the configuration: a missing file, and one of another account" {
+	says "there is no configuration $SP_DIR/none.json: name another file with --config or in SALLYPORT_CONFIG" "$SP_BIN/sallyport" log --config "$SP_DIR/none.json"
+	"$SP_BIN/sallyport" log --config "$SP_CONFIG"
+	[ "$(id -u)" = 0 ] || skip "needs root to become another account"
+	printf '{"data_dir": "%s"}' "$SP_DIR/data" >"$SP_DIR/other.json"
+	chown 0:61234 "$SP_DIR/other.json"
+	chmod 600 "$SP_DIR/other.json"
+	says "account 61234 may not read the configuration $SP_DIR/other.json: give its group read access (chgrp, chmod g+r), or run this as the account of the gateway" \
+		as_other "$SP_BIN/sallyport" log --config "$SP_DIR/other.json"
+	chmod g+r "$SP_DIR/other.json"
+	says "run this as the account that owns its folder" as_other "$SP_BIN/sallyport" log --config "$SP_DIR/other.json" # the next one
+	kept
+}
+
+@test "the data folder: its parent is missing; it, its key or its database are another account's" {
+	printf '{"data_dir": "%s", "public_base_url": "http://x", "gateway": {"socket": "%s"}}' "$SP_DIR/above/data" "$SP_DIR/other.sock" >"$SP_DIR/other.json"
+	says "making the data folder $SP_DIR/above/data: the folder above is missing; make it first, as the account that runs the gateway" \
+		"$SP_BIN/sallyport" token add --owner bob --config "$SP_DIR/other.json"
+	mkdir "$SP_DIR/above"
+	"$SP_BIN/sallyport" token add --owner bob --config "$SP_DIR/other.json"
+	[ "$(id -u)" = 0 ] || skip "needs root to become another account"
+	chmod 755 "$SP_DIR/above"
+	local remedy="account 0 owns it, and this is account 61234: run this as the account that owns its folder" command
+	for command in "sallyport log" "sallyport token add --owner eve" sallyport-gateway; do
+		chmod 700 "$SP_DIR/above/data"
+		# shellcheck disable=SC2086 # several words
+		says "opening $SP_DIR/above/data: $remedy" as_other "$SP_BIN"/$command --config "$SP_DIR/other.json"
+		chmod 755 "$SP_DIR/above/data"
+		local file=secret.key
+		[ "$command" != sallyport-gateway ] || file=gateway.lock
+		# shellcheck disable=SC2086
+		says "opening $SP_DIR/above/data/$file: $remedy" as_other "$SP_BIN"/$command --config "$SP_DIR/other.json"
+	done
+	# All of it is given away, but for the database.
+	chown -R 61234:61234 "$SP_DIR/above/data"
+	chown 0:0 "$SP_DIR"/above/data/sallyport.db
+	says "opening $SP_DIR/above/data/sallyport.db: $remedy" as_other "$SP_BIN/sallyport-gateway" --config "$SP_DIR/other.json"
+	says "the database cannot be opened (unable to open database file): run this as the account that owns its folder" \
+		as_other "$SP_BIN/sallyport" log --config "$SP_DIR/other.json"
+	chown 61234 "$SP_DIR"/above/data/sallyport.db
+	as_other "$SP_BIN/sallyport" token add --owner eve --config "$SP_DIR/other.json"
+	[ "$("$SP_BIN/sallyport" token list --config "$SP_DIR/other.json" --json | jq -r .owner | sort | xargs)" = "bob eve" ]
+}
+
+@test "what others can read or change: a start warns of secret.key and of runners_dir" {
+	chmod 644 "$SP_DIR/data/secret.key"
+	: >"$SP_DIR/gateway.log"
+	sp_start_gateway
+	sp_stop "$SP_GATEWAY_PID"
+	grep -F "warn gateway other accounts may read or write the key file=$SP_DIR/data/secret.key remedy=\"chmod 600\"" "$SP_DIR/gateway.log"
+	chmod 600 "$SP_DIR/data/secret.key"
+	: >"$SP_DIR/gateway.log"
+	sp_start_gateway
+	[[ $(cat "$SP_DIR/gateway.log") != *'may read or write'* ]]
+	mkdir "$SP_DIR/languages"
+	chmod 777 "$SP_DIR/languages"
+	cp "$SP_ROOT/jail/runners/bash.json" "$SP_DIR/languages"
+	echo 'echo runs' >"$SP_DIR/program"
+	export SALLYPORT_JAILER_SOCKET='' SALLYPORT_JAILER_RUNNERS_DIR=$SP_DIR/languages
+	run "$SP_BIN/sallyport" run --config "$SP_CONFIG" "$SP_DIR/program" -l bash
+	echo "$output"
+	[[ $output == *"warn jailer every account can change the languages jailer.runners_dir=$SP_DIR/languages remedy=\"chmod o-w\""* ]]
+	chmod o-w "$SP_DIR/languages"
+	run "$SP_BIN/sallyport" run --config "$SP_CONFIG" "$SP_DIR/program" -l bash
+	[ "$output" = runs ]
+	SALLYPORT_JAILER_RUNNERS_DIR=$SP_DIR/none run "$SP_BIN/sallyport" run --config "$SP_CONFIG" "$SP_DIR/program" -l bash
+	echo "$output"
+	[[ $output == *"jailer.runners_dir must name the folder of the languages' files, or be left out for the installed one: opening the runners' directory $SP_DIR/none: No such file or directory"* ]]
+	unset SALLYPORT_JAILER_RUNNERS_DIR
+	jq 'del(.jailer.runners_dir)' "$SP_CONFIG" >"$SP_DIR/other.json"
+	run "$SP_BIN/sallyport" run --config "$SP_DIR/other.json" "$SP_DIR/program" -l bash
+	[ "$output" = runs ]
 }
 
 @test "the jailer's folder of locks belongs to somebody else: given back to root" {

@@ -72,6 +72,42 @@ teardown() {
 	[[ $output == *'"write the output": File too large'*"exit 125" ]]
 }
 
+# Whatever is met first by a command that begins the record: no inode, no byte, no descriptor, a disk that is mounted read-only.
+@test "a first command on a host without inodes, bytes or descriptors, or on a read-only disk, names that" {
+	[ "$(id -u)" = 0 ] || skip "needs root to mount a small disk"
+	cat >"$SP_DIR/tries" <<-'EOF'
+		add() { "$SP_BIN/sallyport" token add --config "$SP_CONFIG" --owner alice 2>&1 | tail -1; }
+		on_disk() { # OPTIONS
+			mount -t tmpfs -o "$1" none "$SP_DIR/data"
+			echo "$1: $(add)"
+		}
+		gone() { umount "$SP_DIR/data"; }
+		for inodes in 1 2 3 4 5 6 7 8 9; do on_disk "nr_inodes=$inodes" && gone; done
+		for kib in 4 8 64 300 400; do on_disk "size=${kib}k" && gone; done
+		on_disk ro && gone
+		on_disk size=8m && mount -o remount,ro "$SP_DIR/data" && echo "remount: $(add)"
+		gone
+		for limit in 6 7 8 9 10 11 12 13 14 15; do
+			rm -rf "$SP_DIR/few"
+			echo "limit $limit: $( (ulimit -n "$limit" && SALLYPORT_DATA_DIR=$SP_DIR/few exec "$SP_BIN/sallyport" token add --config "$SP_CONFIG" --owner alice) 2>&1 | tail -1)"
+		done
+	EOF
+	run env ASAN_OPTIONS=detect_leaks=0 unshare -m bash "$SP_DIR/tries"
+	echo "$output"
+	[ "$(grep -c '^nr_inodes=.*: No space left on device$' <<<"$output")" = 9 ]
+	[ "$(grep -cE '^size=[0-9]+k:.*(: No space left on device$|: no space left on its disk; make room outside)' <<<"$output")" = 5 ]
+	[ "$(grep -cE '^(ro|remount): .*: Read-only file system$' <<<"$output")" = 2 ]
+	[ "$(grep -c '^limit .*: Too many open files (see ulimit -n, LimitNOFILE= of systemd)$' <<<"$output")" = 10 ]
+}
+
+@test "a database that meets ulimit -f says so" {
+	"$SP_BIN/sallyport" token add --config "$SP_CONFIG" --owner alice >"$SP_DIR/token"
+	# Into a pipe: a file of bats' could not be written either.
+	run bash -c '(ulimit -f 40; "$1/sallyport" token add --config "$2" --owner bob 2>&1; echo "exit $?") | cat' - "$SP_BIN" "$SP_CONFIG"
+	echo "$output"
+	[[ $output == *"the database cannot be read or written (SQLite: disk I/O error, code "*"): File too large (see ulimit -f, LimitFSIZE= of systemd)"*"exit 10" ]]
+}
+
 # Starts the gateway with its data on a disk of 4 MiB that nobody else sees; $SP_TOKEN is made there.
 start_on_small_disk() { # [OPTIONS of the file system]
 	SP_DISK=${1:-size=4m} unshare -m bash -c '

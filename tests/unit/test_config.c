@@ -241,7 +241,8 @@ static void test_bad_files(void **state)
 	large[CONFIG_BYTES_MAX] = ' ';
 	assert_int_equal(load(large, &config, &err), -ERR_LIMIT);
 	assert_int_equal(config_load("/no/such.json", &config, &err), -ERR_SYSTEM);
-	assert_string_equal(err.text, "/no/such.json: No such file or directory");
+	assert_string_equal(err.text,
+			"there is no configuration /no/such.json: name another file with --config or in SALLYPORT_CONFIG");
 }
 
 /* Without a name: the file below the user's folder, unless it is somebody else's; SALLYPORT_CONFIG= is no file at all.

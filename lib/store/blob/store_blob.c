@@ -45,6 +45,9 @@ static int set_mode(int fd, mode_t mode)
 int store_folder_open(struct store *store, const char *name, mode_t mode, int *ret_fd, struct err *err)
 {
 	bool made = store->mode != STORE_READ && mkdirat(store->dir_fd, name, mode) == 0;
+
+	if (!made && store->mode != STORE_READ && errno != EEXIST)
+		return err_errno(err, "making %s/%s", store->path, name);
 	int fd = openat(store->dir_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
 	if (fd < 0)
@@ -81,6 +84,9 @@ static int open_folder(struct store *store, const char *sha256, struct err *err)
 {
 	char name[3] = {sha256[0], sha256[1], '\0'};
 	bool made = mkdirat(store->blobs_fd, name, 0750) == 0;
+
+	if (!made && errno != EEXIST)
+		return err_errno(err, "making %s/blobs/%s", store->path, name);
 	int fd = openat(store->blobs_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
 	if (fd >= 0 &&

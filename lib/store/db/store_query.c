@@ -11,7 +11,9 @@
  */
 #include "store_query.h"
 
+#include <errno.h>
 #include <sqlite3.h>
+#include <sys/statvfs.h>
 
 #include "lib/base/utf8.h"
 #include "lib/base/util.h"
@@ -27,9 +29,29 @@ static const struct {
 #undef STORE_SQL_ROW
 };
 
+/* errno of what SQLite could not do. It tries a second way where the first failed, and says how that one failed: the
+ * disk is asked whether it is full or read-only. */
+static int system_error(sqlite3 *db)
+{
+	int number = sqlite3_system_errno(db);
+	const char *path = sqlite3_db_filename(db, "main");
+	sqlite3_file *log = NULL;
+	struct statvfs disk;
+
+	if (number == 0)
+		sqlite3_file_control(db, "main", SQLITE_FCNTL_LAST_ERRNO, &number);
+	if (number == 0 && sqlite3_file_control(db, "main", SQLITE_FCNTL_JOURNAL_POINTER, &log) == SQLITE_OK &&
+	    log != NULL && log->pMethods != NULL)
+		log->pMethods->xFileControl(log, SQLITE_FCNTL_LAST_ERRNO, &number);
+	if (number != ENOENT || path == NULL || statvfs(path, &disk) < 0)
+		return number;
+	return disk.f_flag & ST_RDONLY ? EROFS : disk.f_bavail == 0 || disk.f_favail == 0 ? ENOSPC : number;
+}
+
 int store_conn_error(struct store_conn *conn, int result, struct err *err)
 {
 	const char *said = conn->db != NULL ? sqlite3_errmsg(conn->db) : sqlite3_errstr(result);
+	int system = conn->db != NULL ? system_error(conn->db) : 0;
 
 	switch (result & 0xff) {
 	case SQLITE_FULL:
@@ -38,23 +60,32 @@ int store_conn_error(struct store_conn *conn, int result, struct err *err)
 			       "data folder");
 	case SQLITE_READONLY:
 		return err_set(err, ERR_SYSTEM,
-			       "the database cannot be written: file or disk is read-only, or belongs to another user");
+				"the database cannot be written: run this as the account that owns its folder, on a disk that is not mounted read-only");
 	case SQLITE_INTERRUPT: /* store_conn_limit */
 		return err_set(err, ERR_LIMIT, "the question took too long: ask for less, or for a shorter time");
 	case SQLITE_CANTOPEN:
+		errno = system;
+		if (system != 0 && system != EACCES && system != EPERM)
+			return err_errno(err, "the database cannot be opened");
 		return err_set(err, ERR_SYSTEM,
 			       "the database cannot be opened (%s): run this as the account that owns its "
 			       "folder",
 			       said);
 	case SQLITE_IOERR:
-		return err_set(err, ERR_SYSTEM, "the database's disk fails (%s, code %d)", said,
-			       sqlite3_extended_errcode(conn->db));
+		errno = system != 0 ? system : EIO;
+		err_errno(err, "the database cannot be read or written (SQLite: %s, code %d)", said,
+			  sqlite3_extended_errcode(conn->db));
+		if (errno == EIO && err != NULL)
+			snprintf(err->text + strlen(err->text), sizeof(err->text) - strlen(err->text),
+				 ": its disk fails, see the kernel's log");
+		return -ERR_SYSTEM;
 	case SQLITE_BUSY:
 	case SQLITE_LOCKED:
 		return err_set(err, ERR_BUSY, "the database is locked: another process has been writing for %d s",
 			       STORE_BUSY_MS / 1000);
 	case SQLITE_NOTADB:
-		return err_set(err, ERR_INVALID, "this file is not a database of Sallyport");
+		return err_set(err, ERR_INVALID,
+				"this file is not a database of Sallyport: restore it from a backup, or name another data_dir");
 	case SQLITE_CORRUPT:
 		return err_set(err, ERR_CORRUPT, "the database is damaged (%s): restore it from a backup", said);
 	case SQLITE_CONSTRAINT:
