@@ -157,6 +157,8 @@ int cli_load_config(const struct cli_common *common, struct config *ret, struct 
 /* Configuration (the caller's: auto_config) and the store of its data_dir. */
 int cli_open_store(const struct cli_common *common, enum store_mode mode, struct config *ret_config, struct store **ret,
 		   struct err *err);
+/* Makes the database where the folder has none, for a command that may be the first; several at once wait for one. */
+int cli_make_database(const struct cli_common *common, struct err *err);
 /* An entry of the audit log; _read: of a command that only reads, which goes on where the record cannot be written. */
 int cli_audit(struct store *store, enum store_audit_kind kind, int64_t executions, struct err *err);
 int cli_audit_read(const struct config *config, enum store_audit_kind kind, int64_t executions, struct err *err);

@@ -3,7 +3,6 @@
  * again, into one file, and back; with --move, all that an owner needs on another host.
  * lib/store/transfer/store_bundle.h does the work.
  */
-#include <poll.h>
 
 #include "cli.h"
 #include "lib/audit/audit_bundle.h"
@@ -208,35 +207,6 @@ static const struct cli_option import_options_table[] = {
 };
 static const struct cli_group import_groups[] = {{import_options_table, 0}, {0}};
 
-#define MAKING_US 30000000 /* another import may be making the database, too */
-
-static bool has_database(const char *folder)
-{
-	int version = 0, result = store_schema_version(folder, &version, NULL);
-
-	/* what else is wrong comes out when it is opened */
-	return result != -ERR_NOT_FOUND && (result < 0 || version > 0);
-}
-
-/* There is a database afterwards. */
-static int make_database(const struct cli_common *common, struct err *err)
-{
-	auto_config struct config config = {0};
-	const int64_t began = clock_monotonic_us();
-	int result = config_load(common->config, &config, err);
-
-	while (result == 0 && *config.data_dir && !has_database(config.data_dir)) {
-		auto_store struct store *store = NULL;
-
-		result = store_open(config.data_dir, STORE_SERVE, &store, err);
-		if (result == -ERR_CONFLICT && clock_monotonic_us() - began < MAKING_US) {
-			poll(NULL, 0, 10);
-			result = 0;
-		}
-	}
-	return result;
-}
-
 static int open_bundle(const struct import_options *options, const char *path, struct store_bundle **ret,
 		       struct err *err)
 {
@@ -263,7 +233,7 @@ static int import_all(const struct import_options *options, struct store_bundle 
 		cli_complain(err);
 		return CLI_USAGE;
 	}
-	result = make_database(&options->common, err);
+	result = cli_make_database(&options->common, err);
 	if (result == 0)
 		result = cli_open_store(&options->common, STORE_WRITE, &config, &store, err);
 	for (size_t i = 0; result == 0 && i < options->common.n_args; i++)
@@ -304,7 +274,8 @@ const struct cli_command cmd_import = {
 	.exits = "0 done\n"
 		"2 the command line is wrong, or a file is not a valid bundle\n"
 		"3 the database cannot be written\n"
-		"5 --move: the owner has conversations here\n",
+		"5 --move: the owner has conversations here\n"
+		"6 the disk has no room for it\n",
 	.groups = import_groups,
 	.size = sizeof(struct import_options),
 	.min_args = 1,

@@ -6,6 +6,7 @@
 #include "cli.h"
 #include "gc.h"
 #include "lib/base/util.h"
+#include "lib/store/record/store_file.h"
 #include "lib/store/record/store_owner.h"
 #include "lib/store/retention/store_erase.h"
 #include "lib/store/retention/store_erasures.h"
@@ -137,18 +138,41 @@ static int look_for(void *arg, const struct store_owner *owner)
 	return wanted->found;
 }
 
-/* A name that was mistyped must not pass for one whose content is gone. `name` NULL: no owner was named. */
-static int check_owner(struct store *store, const char *name, struct err *err)
+static int run_found(void *arg, const struct store_execution *execution)
 {
-	if (!name)
-		return 0;
-	struct wanted wanted = {.name = name, .found = streq(name, STORE_OWNER_LOCAL)};
-	int result = store_owner_list(store, look_for, &wanted, err);
+	struct wanted *wanted = arg;
 
-	if (result < 0 || wanted.found)
+	(void)execution;
+	return wanted->found = true;
+}
+
+/* A name that was mistyped must not pass for one whose content is gone. */
+static int check_names(struct store *store, const struct forget *forget, struct err *err)
+{
+	struct wanted owner = {.name = forget->owner}, conversation = {.name = forget->conversation};
+	struct store_filter runs = {
+		.owner = forget->owner, .conversation = forget->conversation, .running_too = true, .limit = 1};
+	struct store_conversation row;
+	int result = 0;
+
+	if (owner.name && !streq(owner.name, STORE_OWNER_LOCAL)) {
+		result = store_owner_list(store, look_for, &owner, err);
+		if (result == 0 && !owner.found)
+			return err_set(err, ERR_NOT_FOUND,
+				       "no owner \"%s\" has tokens or a record here: sallyport owners lists those who have",
+				       owner.name);
+	}
+	if (result < 0 || !owner.name || !conversation.name)
 		return result;
-	return err_set(err, ERR_NOT_FOUND,
-		       "no owner \"%s\" has tokens or a record here: sallyport owners lists those who have", name);
+	/* one that expired, or was forgotten before, is known by its runs */
+	result = store_execution_list(store, &runs, run_found, &conversation, err);
+	if (result < 0 || conversation.found)
+		return MIN(result, 0);
+	result = store_conversation_find(store, owner.name, conversation.name, &row, err);
+	return result == -ERR_NOT_FOUND ? err_set(err, ERR_NOT_FOUND,
+			"%s has no conversation \"%s\": sallyport log --owner %s names those of its runs",
+			owner.name, conversation.name, owner.name)
+					: result;
 }
 
 static int check(const struct forget *forget, struct err *err)
@@ -185,7 +209,7 @@ static int forget_run(void *options, struct err *err)
 	if (result == 0 && forget->list)
 		return store_erasures_list(store, print_erasure, options, err);
 	if (result == 0)
-		result = check_owner(store, forget->owner, err);
+		result = check_names(store, forget, err);
 	if (result == 0 && forget->execution) {
 		result = store_execution_find(store, forget->execution, &one, err); /* exactly one begins so */
 		erase.id = one.id;
@@ -196,7 +220,8 @@ static int forget_run(void *options, struct err *err)
 const struct cli_command cmd_forget = {
 	.name = "forget",
 	.summary = "Erase the content of runs and conversations",
-	.help = "Erases code, input, arguments, environment, output and files, and all contents that nothing else uses. "
+	.help =
+			"Erases code, input, arguments, environment, output and files, and all contents that nothing else uses. "
 		"The fact of the run remains (when, for whom, its size and its end), and the audit log can still be verified. "
 		"A content younger than six hours leaves the disk when it is six hours old. "
 		"Backups keep their copies. "
@@ -205,7 +230,7 @@ const struct cli_command cmd_forget = {
 		"A killed command can be repeated.",
 	.examples = "sallyport forget --owner ann --before 90d --reason 'ticket 4711' --yes\n",
 	.exits = "0 done\n"
-		"3 no such run or owner\n",
+		"3 no such run, owner or conversation\n",
 	.groups = forget_groups,
 	.size = sizeof(struct forget),
 	.run = forget_run,

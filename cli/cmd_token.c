@@ -7,7 +7,6 @@
  * would keep the gateway out.
  */
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli.h"
@@ -136,18 +135,9 @@ static int token_add(const struct token *options, struct err *err)
 	int result = take_options(options, &token, err);
 
 	if (result == 0)
+		result = cli_make_database(&options->common, err);
+	if (result == 0)
 		result = cli_open_store(&options->common, STORE_WRITE, &config, &store, err);
-	if (result == -ERR_NOT_FOUND) { /* the first command that ever touches it */
-		struct stat status;
-
-		result = config_load(options->common.config, &config, err);
-		if (result == 0 && !stat(config.data_dir, &status) && status.st_uid != geteuid())
-			return err_set(err, ERR_DENIED,
-				       "%s belongs to user %u: make its first token as that user (sudo -u '#%u' …)",
-				       config.data_dir, status.st_uid, status.st_uid);
-		if (result == 0)
-			result = store_open(config.data_dir, STORE_SERVE, &store, err);
-	}
 	if (result == 0)
 		result = store_token_add_scoped(store, &token, text, err);
 	if (result < 0)

@@ -6,6 +6,7 @@
  * configuration, store, jailer; what fails names the member or the file. The JSON of an execution is one shape for `log
  * --json` and `show --json`.
  */
+#include <poll.h>
 #include <string.h>
 
 #include "cli.h"
@@ -154,6 +155,34 @@ int cli_open_store(const struct cli_common *common, enum store_mode mode, struct
 		store_close(writer);
 	*ret_config = config;
 	return 0;
+}
+
+#define MAKING_US 30000000 /* waited for: another command may be making the database, too */
+
+static bool has_database(const char *folder)
+{
+	int version = 0, result = store_schema_version(folder, &version, NULL);
+
+	/* what else is wrong comes out when it is opened */
+	return result != -ERR_NOT_FOUND && (result < 0 || version > 0);
+}
+
+int cli_make_database(const struct cli_common *common, struct err *err)
+{
+	auto_config struct config config = {0};
+	const int64_t began = clock_monotonic_us();
+	int result = config_load(common->config, &config, err);
+
+	while (result == 0 && *config.data_dir && !has_database(config.data_dir)) {
+		auto_store struct store *store = NULL;
+
+		result = store_open(config.data_dir, STORE_SERVE, &store, err);
+		if (result == -ERR_CONFLICT && clock_monotonic_us() - began < MAKING_US) {
+			poll(NULL, 0, 10);
+			result = 0;
+		}
+	}
+	return result;
 }
 
 int cli_audit(struct store *store, enum store_audit_kind kind, int64_t executions, struct err *err)

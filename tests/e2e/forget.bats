@@ -94,12 +94,23 @@ teardown() {
 		[[ $output == *'no owner "alcie" has tokens or a record here'* ]]
 	done
 	sp_run_bash 'echo a >a'
-	run sp_cli forget --owner alice --conversation other --yes
+	for args in "" --yes; do
+		# shellcheck disable=SC2086
+		run sp_cli forget --owner alice --conversation other $args
+		[ "$status" -eq 3 ]
+		[[ $output == *'alice has no conversation "other": sallyport log --owner alice names'* ]]
+	done
+	sp_call upload_file '{"conversationId":"only files","filename":"a","content":"eA=="}'
+	run -0 sp_cli forget --owner alice --conversation "only files"
+	[[ $output == *"0 runs and 1 conversations"* ]]
+	run -0 sp_cli forget --owner alice --conversation talk --before 1h
 	[[ $output == *"0 runs and 0 conversations"* ]]
 	run sp_cli forget --owner alice --before 1h --yes
 	[[ $output == *"0 runs and 0 conversations"* ]]
 	run sp_cli forget --owner alice --conversation talk --yes --json
 	[ "$(jq -c '[.done, .executions, .conversations, .running]' <<<"$output")" = '[true,1,1,0]' ]
+	run -0 sp_cli forget --owner alice --conversation talk --yes # known by its runs; a command that was killed is repeated
+	[[ $output == *"0 runs and 0 conversations"* ]]
 	run sp_cli verify
 	echo "$output"
 	[ "$status" -eq 0 ]
