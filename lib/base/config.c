@@ -34,35 +34,35 @@
 	}
 
 static const struct bind gateway_table[] = {
-	PART(gateway, socket, BIND_STRING, 0, 107, "unix socket on which the gateway takes FastCGI requests"),
+	PART(gateway, socket, BIND_STRING, 0, 107, "unix socket for FastCGI requests"),
 	PART(gateway, threads, BIND_INT, 1, 1024,
-	     "threads that wait for requests; more are started while runs keep these busy"),
+	     "threads that wait for requests; while runs keep them busy the gateway starts more"),
 	PART(gateway, accel_prefix, BIND_STRING, 0, 256,
-	     "nginx's internal location for blobs; empty: the gateway sends the bytes itself"),
+	     "nginx's internal location for blobs; empty: the gateway sends the bytes"),
 	PART(gateway, allowed_origins, BIND_STRINGS, 0, 64,
-	     "Origin headers to accept besides public_base_url's and loopback's"),
+	     "additional Origin headers to accept; public_base_url's and loopback's are always accepted"),
 	PART(gateway, allowed_hosts, BIND_STRINGS, 0, 64,
-	     "Host headers to accept besides public_base_url's and loopback's"),
-	PART(gateway, http_sse, BIND_BOOL, 0, 0, "serve the transport of 2024-11-05, too: /sse and /messages"),
+	     "additional Host headers to accept; public_base_url's and loopback's are always accepted"),
+	PART(gateway, http_sse, BIND_BOOL, 0, 0, "also serve the HTTP+SSE transport of 2024-11-05: /sse and /messages"),
 	{0},
 };
 
 static const struct bind jailer_table[] = {
 	PART(jailer, socket, BIND_STRING, 0, 107,
 	     "unix socket of the jailer; empty: each program starts a private one"),
-	PART(jailer, program, BIND_STRING, 0, PATH_MAX, "sallyport-jailer; empty: in our own folder"),
+	PART(jailer, program, BIND_STRING, 0, PATH_MAX, "path of sallyport-jailer; empty: next to the running program"),
 	PART(jailer, runners_dir, BIND_STRING, 0, PATH_MAX, "folder of the languages' runner files"),
 	PART(jailer, modules_dir, BIND_STRING, 0, PATH_MAX, "folder of the runners' npm packages; empty: none"),
 	PART(jailer, allowed_users, BIND_STRINGS, 0, 64,
-	     "users (names or ids) that may connect, besides root and the jailer's own"),
+	     "additional users (names or ids) that may connect; root and the jailer's own user always may"),
 	PART(jailer, id_base, BIND_INT, 0, UINT32_MAX,
-	     "first host id for guests when root starts the jailer, 65536 or above; 0: built-in"),
-	PART(jailer, id_count, BIND_INT, 0, UINT32_MAX, "how many host ids from id_base; 0: built-in"),
+	     "first host id for guests of a jailer that root starts, at least 65536; 0: the built-in range"),
+	PART(jailer, id_count, BIND_INT, 0, UINT32_MAX, "number of host ids from id_base on; 0: the built-in range"),
 	PART(jailer, cgroup, BIND_STRING, 1, 64, "name of the cgroup subtree"),
-	PART(jailer, weaker_limits, BIND_BOOL, 0, 0, "run with process limits alone where no cgroup can be had"),
+	PART(jailer, weaker_limits, BIND_BOOL, 0, 0, "where no cgroup is available, run with process limits only"),
 	PART(jailer, jails, BIND_INT, 1, 4096, "concurrent jails"),
 	PART(jailer, disk_read_mb, BIND_INT, 0, 1000000,
-	     "megabytes a second that one jail reads from a disk of the host, with cgroup v2 and its io controller; 0: "
+	     "megabytes per second that one jail may read from a disk of the host (needs cgroup v2 with the io controller); 0: "
 	     "no limit"),
 	{0},
 };
@@ -75,25 +75,26 @@ static const struct bind limits_table[] = {
 
 static const struct bind retention_table[] = {
 	PART(retention, owner_mb, BIND_INT, 1, INT64_MAX >> 20,
-	     "MiB of one owner: code, input, output, all versions of files, each content once"),
+	     "MiB that one owner may store: code, input, output and all versions of files, identical contents counted once"),
 	PART(retention, conversation_days, BIND_INT, 1, 36500, "days after which an idle conversation is removed"),
 	PART(retention, execution_days, BIND_INT, 0, 36500,
 	     "days after which code, input, output and files of a run are erased; 0: never"),
 	PART(retention, output_days, BIND_INT, 0, 36500,
 	     "days after which the output of a run and the files that it made are erased; 0: never"),
 	PART(retention, when_full, BIND_STRING, 1, 16,
-	     "refuse: calls of an owner at owner_mb are refused; oldest: the content of the oldest runs is erased"),
-	PART(retention, free_mb, BIND_INT, 0, INT64_MAX >> 20, "MiB free on data_dir's disk below which nothing runs"),
+	     "when an owner reaches owner_mb: refuse the call, or erase the content of the oldest runs (oldest)"),
+	PART(retention, free_mb, BIND_INT, 0, INT64_MAX >> 20,
+			"minimum free space of data_dir's disk in MiB; with less nothing runs"),
 	PART(retention, free_inodes, BIND_INT, 0, INT64_MAX >> 20,
-	     "inodes free on data_dir's disk below which nothing runs"),
+	     "minimum free inodes of data_dir's disk; with fewer nothing runs"),
 	{0},
 };
 
 static const struct bind workspace_table[] = {
 	PART(workspace, hold, BIND_STRINGS, 0, 256,
-	     "more names in a workspace that are put next to the name that a program wrote, as NAME.sallyport"),
+	     "additional names in a workspace that programs must not write: the file is saved as NAME.sallyport"),
 	PART(workspace, allow, BIND_STRINGS, 0, 256,
-	     "names in a workspace that programs may write, though they are held"),
+	     "names in a workspace that programs may write although they are on the built-in list"),
 	{0},
 };
 
@@ -104,70 +105,74 @@ static const struct bind api_table[] = {
 
 static const struct bind files_table[] = {
 	PART(files, url_seconds, BIND_INT, 0, 315360000,
-	     "seconds after which the address of a file ends; 0: it does not"),
+	     "seconds after which the address of a file expires; 0: never"),
 	{0},
 };
 
 static const struct bind metrics_table[] = {
-	PART(metrics, enabled, BIND_BOOL, 0, 0, "serve /metrics to this machine and to who has the token"),
-	PART(metrics, token, BIND_STRING, 0, 256, "bearer token for /metrics and /readyz from elsewhere; empty: none"),
+	PART(metrics, enabled, BIND_BOOL, 0, 0, "serve /metrics to this machine and to clients with the token"),
+	PART(metrics, token, BIND_STRING, 0, 256,
+			"bearer token for /metrics and /readyz from other machines; empty: none"),
 	{0},
 };
 
 static const struct bind log_table[] = {
-	PART(log, format, BIND_STRING, 1, 8, "of the lines of gateway and jailer: text or json"),
-	PART(log, level, BIND_STRING, 1, 8, "the least that they write: debug, info, warn or error"),
+	PART(log, format, BIND_STRING, 1, 8, "format of log lines of gateway and jailer: text or json"),
+	PART(log, level, BIND_STRING, 1, 8, "minimum level of log lines: debug, info, warn or error"),
 	{0},
 };
 
 static const struct bind health_table[] = {
 	PART(health, ready, BIND_BOOL, 0, 0, "serve /readyz"),
-	PART(health, disk_mb, BIND_INT, 0, INT64_MAX >> 20, "MiB that data_dir must have left to be ready"),
+	PART(health, disk_mb, BIND_INT, 0, INT64_MAX >> 20,
+			"minimum free space of data_dir's disk in MiB for /readyz to succeed"),
 	{0},
 };
 
 static const struct bind admin_table[] = {
 	PART(admin, enabled, BIND_BOOL, 0, 0, "serve the admin page below /admin"),
-	PART(admin, hours, BIND_INT, 1, 720, "hours after which one must sign in again"),
-	PART(admin, idle_minutes, BIND_INT, 1, 1440, "minutes without a request after which one must sign in again"),
+	PART(admin, hours, BIND_INT, 1, 720, "hours after which a session must sign in again"),
+	PART(admin, idle_minutes, BIND_INT, 1, 1440,
+			"minutes without a request after which a session must sign in again"),
 	{0},
 };
 
 static const struct bind network_table[] = {
 	PART(network, allow, BIND_STRINGS, 0, CONFIG_HOSTS_MAX,
-	     "what programs with network reach, host:port or *.domain:port; empty: nothing"),
+	     "destinations of programs with network, host:port or *.domain:port; empty: none"),
 	PART(network, proxy, BIND_STRING, 0, 1024,
-	     "proxy through which they do: http://[user:password@]host:port; empty: directly"),
+	     "proxy for these connections, http://[user:password@]host:port; empty: connect directly"),
 	PART(network, proxy_resolves, BIND_BOOL, 0, 0,
-	     "give the proxy names instead of the addresses that were checked"),
+	     "send names to the proxy instead of the addresses that were checked"),
 	PART(network, connections, BIND_INT, 1, 4096, "concurrent connections of one program; more wait"),
-	PART(network, mb, BIND_INT, 0, 1000000, "data of one program, both directions together; 0: no limit"),
+	PART(network, mb, BIND_INT, 0, 1000000,
+			"MB that one program may transfer, both directions together; 0: no limit"),
 	{0},
 };
 
 static const struct bind upstream_table[] = {
 	PART(upstream, file, BIND_STRING, 0, PATH_MAX,
-	     "file of the MCP servers whose tools programs may call; empty: none"),
+	     "file that lists the MCP servers whose tools programs may call; empty: none"),
 	PART(upstream, secrets_dir, BIND_STRING, 0, PATH_MAX,
-	     "folder of files that hold the values of variables in upstream.file; empty: the environment has them"),
-	PART(upstream, binds, BIND_STRINGS, 0, CONFIG_BINDS_MAX, "folders that jailed servers may see, read-only"),
-	PART(upstream, calls, BIND_INT, 1, MANY, "calls of one run, refused ones included"),
-	PART(upstream, calls_per_minute, BIND_INT, 0, MANY, "calls of one owner in a minute; 0: no limit"),
+	     "folder of files with the values of variables in upstream.file; empty: take them from the environment"),
+	PART(upstream, binds, BIND_STRINGS, 0, CONFIG_BINDS_MAX, "folders that jailed servers may read"),
+	PART(upstream, calls, BIND_INT, 1, MANY, "calls that one run may make, refused ones included"),
+	PART(upstream, calls_per_minute, BIND_INT, 0, MANY, "calls that one owner may make per minute; 0: no limit"),
 	PART(upstream, in_flight, BIND_INT, 1, 64, "concurrent calls of one run; more wait"),
-	PART(upstream, argument_kb, BIND_INT, 1, 2048, "KiB of one call's arguments"),
-	PART(upstream, result_kb, BIND_INT, 1, 65536, "KiB of one call's result"),
+	PART(upstream, argument_kb, BIND_INT, 1, 2048, "maximum size of one call's arguments in KiB"),
+	PART(upstream, result_kb, BIND_INT, 1, 65536, "maximum size of one call's result in KiB"),
 	{0},
 };
 
 static const struct bind tools_table[] = {
 	PART(tools, text, BIND_STRING, 1, 16, "form of run_code's text block: plain or json"),
-	PART(tools, links, BIND_BOOL, 0, 0, "name files as resource links, too"),
-	PART(tools, sets, BIND_STRINGS, 0, 8, "more sets of tools: isolator, interpreter, bridge, snippets"),
+	PART(tools, links, BIND_BOOL, 0, 0, "also list files as resource links"),
+	PART(tools, sets, BIND_STRINGS, 0, 8, "additional tool sets: isolator, interpreter, bridge, snippets"),
 	PART(tools, bridge_output, BIND_STRING, 1, 16, "form of run_python's text block: compact or toon"),
 	PART(tools, snippets_dir, BIND_STRING, 0, PATH_MAX,
-	     "folder of programs that are imported as snippets at the start; empty: none"),
+	     "folder of programs to import as snippets at the start; empty: none"),
 	PART(tools, secrets_dir, BIND_STRING, 0, PATH_MAX,
-	     "folder of secret environment variables, OWNER/NAME; empty: none"),
+	     "folder of secret environment variables, one file OWNER/NAME each; empty: none"),
 	PART(tools, upstream, BIND_STRING, 1, 16,
 	     "who calls the tools of upstream.file's servers: code (programs), direct (models), both"),
 	{0},
@@ -189,20 +194,20 @@ const struct bind config_table[] = {
 	 .type = BIND_STRING,
 	 .offset = offsetof(struct config, public_base_url),
 	 .max = 1024,
-	 .description = "what download URLs begin with, no slash at the end"},
+	 .description = "beginning of download URLs, without a slash at the end"},
 	GROUP(gateway, "the FastCGI gateway"),
 	GROUP(jailer, "the jailer and its clients"),
 	GROUP(limits, "limits of runs and requests"),
 	GROUP(tools, "how tools answer"),
 	GROUP(network, "the network of programs"),
 	GROUP(upstream, "MCP servers whose tools programs call"),
-	GROUP(retention, "how much is kept, and for how long"),
+	GROUP(retention, "how much is stored, and for how long"),
 	GROUP(workspace, "the folder of sallyport stdio --workspace"),
-	GROUP(api, "programs that do not speak MCP"),
+	GROUP(api, "the HTTP API for programs that do not speak MCP"),
 	GROUP(files, "addresses of files"),
-	GROUP(metrics, "figures for monitoring"),
-	GROUP(health, "what load balancers ask"),
-	GROUP(log, "the lines of gateway and jailer"),
+	GROUP(metrics, "metrics for monitoring"),
+	GROUP(health, "readiness for load balancers"),
+	GROUP(log, "log lines of gateway and jailer"),
 	GROUP(admin, "the admin page"),
 	{0},
 };
@@ -246,7 +251,7 @@ static const struct {
 	const char *group, *member, *instead;
 } removed_members[] = {
 	{"gateway", "profile",
-	 "was removed: only the gateway of `make run PROFILE=conformance` has the fixtures of the conformance suite"},
+	 "was removed: only the gateway of `make run PROFILE=conformance` serves the fixtures of the conformance suite"},
 	{"tools", "results",
 	 "was removed: choose for a token (sallyport token add --results) or in the address (/mcp?results=none)"},
 };

@@ -32,7 +32,7 @@ struct config {
 		int64_t threads;
 		const char *accel_prefix; /* nginx's internal location for blobs, "/_blobs/"; "" = send the bytes
 					     ourselves */
-		struct bind_strings allowed_origins; /* besides public_base_url's own and loopback's */
+		struct bind_strings allowed_origins; /* additional to public_base_url's own and loopback's */
 		struct bind_strings allowed_hosts;
 		bool http_sse; /* the transport of 2024-11-05: /sse and /messages */
 	} gateway;
@@ -42,7 +42,7 @@ struct config {
 		const char *runners_dir;
 		const char *modules_dir;          /* npm packages of the runners; "" = none */
 		struct bind_strings
-			allowed_users; /* names or ids that may connect, besides the jailer's own and root */
+			allowed_users; /* names or ids that may connect, additional to the jailer's own and root */
 		int64_t id_base, id_count;         /* host ids for guests when started as root; 0 = built-in range */
 		const char *cgroup;                /* name of the subtree: "sallyport" */
 		bool weaker_limits;                /* run with rlimits where no cgroup can be had (docs/isolation.md) */

@@ -42,7 +42,7 @@ static int check_jailer(const struct config *config, struct err *err)
 	const int64_t base = config->jailer.id_base, count = config->jailer.id_count;
 
 	if ((base == 0) != (count == 0))
-		return err_member(err, "jailer.id_base", "and jailer.id_count belong together: set both or none");
+		return err_member(err, "jailer.id_base", "must be set together with jailer.id_count: set both or none");
 	if (base != 0 && base < IDS_FIRST)
 		return err_member(err, "jailer.id_base",
 				  "is %lld: guests must not have the ids of accounts, begin at %d or above",

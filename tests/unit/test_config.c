@@ -208,7 +208,7 @@ static void test_bad_files(void **state)
 		{"{\"tools\":{\"results\":\"both\"}}", "tools.results: was removed"},
 		{"{\"gateway\":{\"accel_prefix\":\"blobs\"}}", "gateway.accel_prefix: must begin and end with a slash"},
 		{"{\"jailer\":{\"cgroup\":\"../x\"}}", "jailer.cgroup: must be a plain name"},
-		{"{\"jailer\":{\"id_base\":100000}}", "jailer.id_base: and jailer.id_count belong together"},
+		{"{\"jailer\":{\"id_base\":100000}}", "jailer.id_base: must be set together with jailer.id_count"},
 		{"{\"jailer\":{\"id_base\":1000,\"id_count\":65536}}",
 		 "jailer.id_base: is 1000: guests must not have the ids of accounts"},
 		{"{\"jailer\":{\"id_base\":65535,\"id_count\":65536}}", "jailer.id_base: is 65535"},
