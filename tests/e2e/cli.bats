@@ -144,7 +144,7 @@ Operate a server" ]
 	[ -z "$output" ]
 }
 
-@test "the first token: five commands at once in a new folder; root makes all of it for the account that owns the folder" {
+@test "five first token commands at once make one database for the account that owns the folder" {
 	local i pids=() owner
 	owner=$(id -u)
 	[ "$owner" != 0 ] || owner=61234

@@ -220,7 +220,7 @@ says() {
 }
 as_other() { setpriv --reuid 61234 --regid 61234 --clear-groups "$@"; }
 
-@test "the configuration: a missing file, and one of another account" {
+@test "a configuration that is missing or of another account is refused with a remedy" {
 	says "there is no configuration $SP_DIR/none.json: name another file with --config or in SALLYPORT_CONFIG" "$SP_BIN/sallyport" log --config "$SP_DIR/none.json"
 	"$SP_BIN/sallyport" log --config "$SP_CONFIG"
 	[ "$(id -u)" = 0 ] || skip "needs root to become another account"
@@ -234,7 +234,7 @@ as_other() { setpriv --reuid 61234 --regid 61234 --clear-groups "$@"; }
 	kept
 }
 
-@test "the data folder: its parent is missing; it, its key or its database are another account's" {
+@test "a data folder without a parent or of another account is refused with a remedy" {
 	printf '{"data_dir": "%s", "public_base_url": "http://x", "gateway": {"socket": "%s"}}' "$SP_DIR/above/data" "$SP_DIR/other.sock" >"$SP_DIR/other.json"
 	says "making the data folder $SP_DIR/above/data: the folder above is missing; make it first, as the account that runs the gateway" \
 		"$SP_BIN/sallyport" token add --owner bob --config "$SP_DIR/other.json"
