@@ -8,6 +8,7 @@
  */
 #include <fcntl.h>
 
+#include "audit_altered.h"
 #include "store_fixture.h"
 
 #include "lib/audit/audit_signer.h"
@@ -15,6 +16,7 @@
 #include "lib/store/audit/store_audit.h"
 #include "lib/store/record/store_token.h"
 #include "lib/store/record/store_tool.h"
+#include "lib/store/retention/store_erase.h"
 #include "lib/store/retention/store_expire.h"
 
 #define TREE      (1 << AUDIT_PART_TREE)
@@ -222,61 +224,6 @@ static void untouched(void **state)
 	assert_int_equal(report.entries, report.covered);
 }
 
-/* What no entry covers; docs/security.md has the list. */
-static const char *const uncovered[] = {"token.used_us",
-					"conversation.seen_us",
-					"conversation.idle_from_us",
-					"principal.created_us",
-					"blob.created_us",
-					"execution.conversation",
-					"execution.bytes",
-					"execution.erased_us",
-					"execution.erased_why",
-					"execution.erased_after",
-					"execution.runtime",
-					NULL};
-
-static bool is_uncovered(const char *table, const char *column)
-{
-	auto_free char *name = xasprintf("%s.%s", table, column);
-
-	for (size_t i = 0; uncovered[i]; i++)
-		if (streq(uncovered[i], name))
-			return true;
-	return false;
-}
-
-/* Another value of the same kind: a number grows, a text is turned, nothing becomes something. */
-static char *altered(const char *table, const char *column)
-{
-	if (streq(column, "n") || streq(column, "signal") || (streq(column, "id") && streq(table, "conversation")))
-		return xasprintf("coalesce(%s, 0) + 1000", column);
-	if (streq(column, "state") && streq(table, "tool_call"))
-		return xstrdup("'failed'");
-	if (streq(column, "state"))
-		return xstrdup("'interrupted'");
-	if (streq(column, "verdict"))
-		return xstrdup("'CX'");
-	if (streq(column, "cause") || streq(column, "phase"))
-		return xasprintf("iif(%s = 'after', 'before', 'after')", column);
-	if (streq(column, "change"))
-		return xstrdup("iif(change IS NULL, 'created', iif(change = 'created', 'changed', 'created'))");
-	if (streq(column, "args") || streq(column, "limits") || streq(column, "result"))
-		return xasprintf("coalesce(%s, '{}') || ' '", column);
-	if (streq(column, "instance") || streq(column, "token") || streq(column, "execution") || streq(column, "id"))
-		return xstrdup("'01932c00-0000-7000-8000-000000000000'");
-	if (streq(column, "hash") || streq(column, "sha256") || streq(column, "blob") || strstr(column, "_blob"))
-		return xasprintf("substr(coalesce(%s, '%064d'), 2) || 'f'", column, 0);
-	if (streq(column, "salt"))
-		return xstrdup("zeroblob(32)");
-	if (streq(column, "env"))
-		return xstrdup("x'00'");
-	return xasprintf(
-		"iif(typeof(%s) IN ('integer', 'null') AND (SELECT type FROM pragma_table_info('%s') WHERE name = "
-		"'%s') = 'INTEGER', 1 - coalesce(%s, 0), coalesce(%s, '') || 'x')",
-		column, table, column, column, column);
-}
-
 static char *first_row(const char *table)
 {
 	if (streq(table, "file"))
@@ -397,6 +344,46 @@ static void acts(void **state)
 	}
 }
 
+/* The output of a run is erased: the record holds, and what the erasure left is watched as before. */
+static void output_erased(void **state)
+{
+	static const struct {
+		const char *sql;
+		unsigned part; /* 0: nothing is altered */
+	} table[] = {
+		{"SELECT 1", 0},
+		{"DELETE FROM execution WHERE erased = 'output'", COVERAGE},
+		{"DELETE FROM tool_call WHERE arguments_hash = ''", COVERAGE},
+		{"DELETE FROM audit_detail WHERE n IN (SELECT n FROM audit JOIN execution ON object = 'execution:' || "
+		 "id AND erased = 'output' WHERE kind = 'run.begin')",
+		 CONTENT},
+		{"DELETE FROM audit_detail WHERE n IN (SELECT n FROM audit WHERE kind = 'content.erase')", CONTENT},
+	};
+	struct record *r = *state;
+	const struct store_erase erase = {.what = STORE_ERASE_OUTPUT,
+					  .id = r->run,
+					  .before_us = INT64_MAX,
+					  .why = "request",
+					  .ticket = "no 7"};
+	struct store_erased erased = {0};
+	struct audit_report report;
+	struct store *store;
+	struct err err = ERR_INIT;
+
+	for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
+		copy_of(r, r->f->data);
+		ok(store_open(r->copy, STORE_WRITE, &store, &err));
+		ok(store_forget(store, &erase, &erased, &err));
+		store_close(store);
+		run_sql(r->copy, table[i].sql);
+		verify(r, r->copy, &report);
+		if ((broken(&report) & table[i].part) != table[i].part || (table[i].part == 0 && broken(&report) != 0))
+			fail_msg("%s: broken %x; %s; %s", table[i].sql, broken(&report), report.parts[3].text,
+				 report.parts[4].text);
+	}
+	assert_int_equal(erased.executions, ARRAY_SIZE(table));
+}
+
 /* Contents: altered, cut, gone. */
 static void contents(void **state)
 {
@@ -488,7 +475,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(untouched), cmocka_unit_test(every_column), cmocka_unit_test(acts),
-		cmocka_unit_test(contents),  cmocka_unit_test(rolled_back),  cmocka_unit_test(rewritten),
+		cmocka_unit_test(output_erased), cmocka_unit_test(contents), cmocka_unit_test(rolled_back),
+		cmocka_unit_test(rewritten),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);

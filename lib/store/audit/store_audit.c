@@ -325,7 +325,7 @@ int store_txn_audit_erase(struct store_txn *txn, const struct store_audit_erasur
 	auto_query struct query q = query_begin(txn->conn, SQL_AUDIT_DETAIL_ERASE);
 
 	query_bind_text(&q, ":object", entry.object);
-	query_bind_some(&q, ":kind", streq(erasure->what, "output") ? kinds[STORE_AUDIT_RUN_END] : NULL);
+	query_bind_text(&q, ":what", erasure->what);
 	int failed = query_run(&q, NULL, err);
 
 	if (failed == 0)

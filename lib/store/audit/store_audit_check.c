@@ -347,6 +347,20 @@ static int check_blob(struct check *check, int folder, const char *sha256, int64
 	return is == size ? 0 : report(check, -1, "the size of content ", sha256, " is not the one of its row");
 }
 
+/* Those without a row: nothing else would look at their files. */
+static int check_named(struct check *check)
+{
+	auto_scan sqlite3_stmt *scan = NULL;
+	int result = store_audit_scan(check->reader,
+				      "SELECT name FROM " STORE_SQL_NAMED
+				      " WHERE name IS NOT NULL EXCEPT SELECT sha256 FROM blob",
+				      &scan, check->err);
+
+	while (result == 0 && (result = store_audit_scan_next(check->reader, scan, check->err)) > 0)
+		result = report(check, -1, "the row of content ", store_audit_scan_text(scan, 0), " is gone");
+	return result;
+}
+
 int store_audit_check_blobs(struct store_audit_reader *reader, const struct store_audit_blobs *blobs,
 			    store_audit_finding finding, int64_t *ret_checked, struct err *err)
 {
@@ -367,6 +381,8 @@ int store_audit_check_blobs(struct store_audit_reader *reader, const struct stor
 		if (result == 0)
 			result = blobs->progress(blobs->arg, done, total);
 	}
+	if (result == 0)
+		result = check_named(&check);
 	*ret_checked = check.checked;
 	return result;
 }

@@ -350,13 +350,25 @@ int store_audit_expected(struct store_audit_reader *reader, const struct store_a
 	return there < 0 ? there : 1;
 }
 
-int store_audit_has(struct store_audit_reader *reader, const char *object, const char *kind, int64_t behind,
-		    struct err *err)
+static int has(struct store_audit_reader *reader, enum store_sql statement, const char *object, const char *kind,
+	       int64_t behind, struct err *err)
 {
-	auto_query struct query q = query_begin(reader->conn, SQL_AUDIT_HAS);
+	auto_query struct query q = query_begin(reader->conn, statement);
 
 	query_bind_text(&q, ":object", object);
 	query_bind_text(&q, ":kind", kind);
 	query_bind_int(&q, ":behind", behind);
 	return query_next(&q, err);
+}
+
+int store_audit_has(struct store_audit_reader *reader, const char *object, const char *kind, int64_t behind,
+		    struct err *err)
+{
+	return has(reader, SQL_AUDIT_HAS, object, kind, behind, err);
+}
+
+int store_audit_erased(struct store_audit_reader *reader, const char *object, const char *kind, int64_t behind,
+		       struct err *err)
+{
+	return has(reader, SQL_AUDIT_ERASED, object, kind, behind, err);
 }

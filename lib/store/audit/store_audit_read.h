@@ -57,6 +57,9 @@ int store_audit_expected(struct store_audit_reader *reader, const struct store_a
 /* Is there an entry of this kind about the object, behind entry n? -1: whatever n. */
 int store_audit_has(struct store_audit_reader *reader, const char *object, const char *kind, int64_t behind,
 		    struct err *err);
+/* Does an entry behind n say that the details of an entry of this kind about the object were erased? */
+int store_audit_erased(struct store_audit_reader *reader, const char *object, const char *kind, int64_t behind,
+		       struct err *err);
 /* HMAC of details, as an entry commits to them. */
 void store_audit_commit_to(const uint8_t salt[SHA256_SIZE], const char *kind, const char *details, size_t length,
 			   char ret[SHA256_HEX_SIZE]);

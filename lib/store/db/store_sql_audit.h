@@ -97,6 +97,8 @@ enum {
 	"SELECT c.hash, c.owner, f.size, f.conversation, f.name, f.blob, f.media_type, f.mode, f.size, f.mtime_us "    \
 	"FROM file AS f JOIN conversation AS c ON c.id = f.conversation "
 
+/* Kinds of entries whose details go with a run's output alone. */
+#define STORE_SQL_OF_OUTPUT "'run.end', 'call'"
 #define STORE_SQL_AS_LEFT                                                                                              \
 	"x.phase = 'after' AND x.blob = f.blob AND coalesce(x.media_type, f.media_type) = f.media_type AND x.mode = "  \
 	"f.mode AND x.size = f.size AND x.mtime_us = f.mtime_us "
@@ -107,8 +109,8 @@ enum {
 	  "INSERT INTO audit (n, at_us, kind, object, entry) VALUES (:n, :at, :kind, :object, :entry)")                \
 	X(AUDIT_DETAIL_ADD, WRITE, "INSERT INTO audit_detail (n, salt, detail) VALUES (:n, :salt, :detail)")           \
 	X(AUDIT_DETAIL_ERASE, WRITE,                                                                                   \
-	  "DELETE FROM audit_detail WHERE n IN (SELECT n FROM audit WHERE object = :object AND (:kind IS NULL OR "     \
-	  "kind = :kind))")                                                                                            \
+	  "DELETE FROM audit_detail WHERE n IN (SELECT n FROM audit WHERE object = :object AND (:what <> 'output' "    \
+	  "OR kind IN (" STORE_SQL_OF_OUTPUT ")))")                                                                    \
 	X(PRINCIPAL_FIND, READ, "SELECT id FROM principal WHERE owner = :owner")                                       \
 	X(PRINCIPAL_ADD, WRITE, "INSERT INTO principal (owner, id, created_us) VALUES (:owner, :id, :now)")            \
 	X(AUDIT_BEGIN_ROW, READ, STORE_SQL_AUDIT_BEGIN "WHERE id = :id")                                               \
@@ -133,6 +135,9 @@ enum {
 	X(AUDIT_AFTER_FILES, READ,                                                                                     \
 	  "SELECT execution FROM execution_file WHERE phase = 'after' GROUP BY execution ORDER BY execution")          \
 	X(AUDIT_HAS, READ, "SELECT 1 FROM audit WHERE object = :object AND n > :behind AND kind = :kind")              \
+	X(AUDIT_ERASED, READ,                                                                                          \
+	  "SELECT 1 FROM audit WHERE object = :object AND n > :behind AND kind = 'content.erase' AND (:kind IN ("      \
+	  STORE_SQL_OF_OUTPUT ") OR instr(entry, '\"what\":\"output\"') = 0)")                                         \
 	X(AUDIT_HAS_DETAIL, READ,                                                                                      \
 	  "SELECT 1 FROM audit JOIN audit_detail USING (n) WHERE object = :object AND detail = :detail")               \
 	X(AUDIT_CONVERSATIONS, READ, STORE_SQL_AUDIT_CONVERSATION "ORDER BY id")                                       \

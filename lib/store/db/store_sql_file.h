@@ -51,6 +51,14 @@ enum {
 };
 #define STORE_SQL_LISTED_FILE STORE_LISTED_FILE_COLUMNS(COLUMN_SQL_NEXT, COLUMN_SQL_NEXT, COLUMN_SQL_NEXT) " "
 
+/* Names of all contents that rows refer to; one may be NULL. */
+#define STORE_SQL_NAMED                                                                                                \
+	"(SELECT code_blob AS name FROM execution UNION SELECT stdin_blob FROM execution UNION SELECT stdout_blob "    \
+	"FROM execution UNION SELECT stderr_blob FROM execution UNION SELECT blob FROM execution_file UNION SELECT "   \
+	"stdout_blob FROM baseline UNION SELECT stderr_blob FROM baseline UNION SELECT arguments_blob FROM tool_call " \
+	"UNION SELECT result_blob FROM tool_call UNION SELECT arguments_blob FROM baseline_call UNION SELECT "         \
+	"result_blob FROM baseline_call UNION SELECT blob FROM file)"
+
 #define STORE_SQL_NOT_REFERRED                                                                                         \
 	"NOT EXISTS (SELECT 1 FROM file WHERE file.blob = sha256) "                                                    \
 	"AND NOT EXISTS (SELECT 1 FROM execution_file WHERE execution_file.blob = sha256) "                            \

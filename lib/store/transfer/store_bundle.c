@@ -412,7 +412,7 @@ int store_bundle_finish(struct store_bundle *bundle, struct store *store, struct
 {
 	auto_statement sqlite3_stmt *names = NULL;
 	int result = store_bundle_prepare(bundle,
-					  "SELECT name FROM " STORE_BUNDLE_BLOBS " WHERE name IS NOT NULL AND name NOT "
+					  "SELECT name FROM " STORE_SQL_NAMED " WHERE name IS NOT NULL AND name NOT "
 					  "IN (SELECT sha256 FROM blob)",
 					  NULL, &names, err);
 

@@ -81,7 +81,7 @@ static const struct {
 	 "what a run ran on is missing"},
 	{"SELECT count(*) FROM execution WHERE sandbox IS NOT NULL AND sandbox NOT IN (SELECT id FROM sandbox)",
 	 "a sandbox is missing"},
-	{"SELECT count(*) FROM " STORE_BUNDLE_BLOBS " WHERE name IS NOT NULL AND name NOT IN (SELECT sha256 FROM blob)",
+	{"SELECT count(*) FROM " STORE_SQL_NAMED " WHERE name IS NOT NULL AND name NOT IN (SELECT sha256 FROM blob)",
 	 "a content is missing"},
 	{"SELECT count(*) FROM " BUNDLE_CALL_TEXTS " JOIN blob ON sha256 IN (arguments_blob, result_blob) WHERE "
 	 "length(data) > " BUNDLE_CALL_MAX " OR instr(data, x'00') > 0 OR (sha256 = arguments_blob AND NOT "

@@ -22,14 +22,6 @@ extern const char store_bundle_schema[];
 	"(length(" name ") > 4096 OR '/' || CAST(" name " AS TEXT) || '/' LIKE '%/../%' OR '/' || CAST(" name          \
 	" AS TEXT) || '/' LIKE '%/./%' OR '/' || CAST(" name " AS TEXT) || '/' LIKE '%//%' OR instr(CAST(" name        \
 	" AS BLOB), x'00') > 0)"
-/* Names of all contents that rows refer to; one may be NULL. */
-#define STORE_BUNDLE_BLOBS                                                                                             \
-	"(SELECT code_blob AS name FROM execution UNION SELECT stdin_blob FROM execution UNION SELECT stdout_blob "    \
-	"FROM execution UNION SELECT stderr_blob FROM execution UNION SELECT blob FROM execution_file UNION SELECT "   \
-	"stdout_blob FROM baseline UNION SELECT stderr_blob FROM baseline UNION SELECT arguments_blob FROM tool_call " \
-	"UNION SELECT result_blob FROM tool_call UNION SELECT arguments_blob FROM baseline_call UNION SELECT "         \
-	"result_blob FROM baseline_call UNION SELECT blob FROM file)"
-
 struct store_bundle {
 	sqlite3 *db;
 	char *path, *part; /* part: the new file until it is finished; NULL: none */
