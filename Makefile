@@ -239,10 +239,11 @@ slurm-test: deps-debian
 	@$(SUBMAKE) all
 	@tests/batch/slurm $(BIN)
 
-# 10,000 restores; a minute of everything at once under each sanitizer (tests/stress/run). The jailer has one thread: ThreadSanitizer is for the others.
+# 1,000 random histories from a new seed, 10,000 restores, and a minute of everything at once under each sanitizer (tests/stress/run). The jailer has one thread: ThreadSanitizer is for the others.
 STRESS_SECONDS ?= 60
 stress: deps
-	@$(SUBMAKE) all recorded
+	@$(SUBMAKE) all recorded $(B)/tests/test_history
+	@HISTORIES=$${HISTORIES:-1000} HISTORY_SEED=$${HISTORY_SEED:-$$(date +%s)} $(B)/tests/test_history
 	@SP_BIN=$(abspath $(RECORDED)) RESTORES=10000 bats -f 'thousand restores' tests/e2e/files.bats
 	@$(SUBMAKE) SAN=thread B=build/san-thread all
 	@$(SUBMAKE) SAN=address,undefined B=build/san all
@@ -300,7 +301,7 @@ help:
 	@echo 'make agents-test          what reaches the model of six agents, which are installed if they are missing'
 	@echo 'make data-test            all of HumanEval, HumanEvalPack and CRUXEval (TESTDATA=folder)'
 	@echo 'make slurm-test           docs/batch.md on a Slurm cluster of two nodes on this machine'
-	@echo 'make stress               10,000 restores, then a minute of everything at once under each sanitizer'
+	@echo 'make stress               1,000 random histories of the record, 10,000 restores, then a minute of everything at once under each sanitizer'
 	@echo 'make probe-table          run the escape probes in every mode and write what they said into docs/probes.md'
 	@echo 'make deps [RUNNERS=all]   install the Debian and npm packages that are missing; all: those of every language, too'
 	@echo 'make deb                  Debian packages, in build/deb'
