@@ -1,58 +1,14 @@
-/* api.c - see api.h: routes and ids. */
+/* api.c - see api.h: the routes. */
 #include "api.h"
 
 #include <string.h>
 
 #include "lib/base/embed.h"
-#include "lib/base/text.h"
 #include "lib/base/util.h"
-#include "lib/store/db/crypto.h"
 
 #define NOT_FOUND "nothing here: openapi.json says what there is"
 
 EMBED(api_document, "cgi/api/openapi.json");
-
-static void document(struct http_exchange *exchange)
-{
-	exchange->reply->status = 200;
-	reply_header(exchange->reply, "Content-Type", "application/json");
-	buf_add(&exchange->reply->body, api_document, (size_t)((uintptr_t)api_document_end - (uintptr_t)api_document));
-}
-
-/* 21 characters of base64url. */
-static void print_id(const uint8_t *bytes, char ret[API_ID_SIZE])
-{
-	auto_buf struct buf text = {0};
-
-	buf_init(&text, 64);
-	base64_encode(&text, bytes, 16);
-	for (size_t i = 0; i < API_ID_SIZE - 1; i++)
-		ret[i] = text.data[i] == '+' ? '-' : text.data[i] == '/' ? '_' : text.data[i];
-	ret[API_ID_SIZE - 1] = '\0';
-}
-
-bool api_id_valid(const char *id)
-{
-	static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-
-	return strlen(id) == API_ID_SIZE - 1 && strspn(id, letters) == API_ID_SIZE - 1;
-}
-
-void api_id_new(char ret[API_ID_SIZE])
-{
-	uint8_t bytes[16];
-
-	random_bytes(bytes, sizeof(bytes));
-	print_id(bytes, ret);
-}
-
-void api_file_id(const char *name, size_t length, char ret[API_ID_SIZE])
-{
-	uint8_t hash[SHA256_SIZE];
-
-	sha256_bytes(name, length, hash);
-	print_id(hash, ret);
-}
 
 /* "SESSION" or "SESSION/FILE" */
 static bool take_ids(const char *rest, char session[API_ID_SIZE], char file[API_ID_SIZE])
@@ -98,8 +54,11 @@ void api_handle(struct http_exchange *exchange, const char *method, const char *
 	if (!exchange->server->config->api.enabled) {
 		reply_refuse(reply, 404, "nothing here: the endpoint is /mcp");
 	} else if (streq(rest, "openapi.json")) {
-		if (is(method, "GET", reply))
-			document(exchange);
+		if (!is(method, "GET", reply))
+			return;
+		reply->status = 200;
+		reply_header(reply, "Content-Type", "application/json");
+		buf_add(&reply->body, api_document, (size_t)((uintptr_t)api_document_end - (uintptr_t)api_document));
 	} else if (streq(rest, "exec")) {
 		if (is(method, "POST", reply))
 			api_exec(exchange);

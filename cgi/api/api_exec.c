@@ -163,33 +163,27 @@ static int load_all(struct http_exchange *exchange, const struct exec_body *body
 
 /* -------- the run ------------------------------------------------------------------------------------- */
 
-static struct json_object *made_files(const struct job_result *result, const char *session)
+static void answer(struct reply *reply, const struct job_result *result, const char *session)
 {
+	const struct jail_result *jail = &result->jail;
+	auto_json struct json_object *object = json_object_new_object();
 	struct json_object *files = json_object_new_array();
+	auto_buf struct buf error = {0};
 
 	for (size_t i = 0; i < result->n_changes; i++) {
 		const struct job_change *change = &result->changes[i];
-		struct json_object *file;
 		char id[API_ID_SIZE];
 
 		if (change->kind != JAIL_FILE_CREATED && change->kind != JAIL_FILE_CHANGED)
 			continue;
+		struct json_object *file = json_object_new_object();
+
 		api_file_id(change->file.name, change->file.name_length, id);
-		file = json_object_new_object();
 		json_add_string(file, "id", id);
 		json_add(file, "name", json_new_safe(change->file.name, change->file.name_length));
 		json_add_string(file, "session_id", session);
 		json_object_array_add(files, file);
 	}
-	return files;
-}
-
-static void answer(struct reply *reply, const struct job_result *result, const char *session)
-{
-	const struct jail_result *jail = &result->jail;
-	auto_json struct json_object *object = json_object_new_object();
-	auto_buf struct buf error = {0};
-
 	buf_init(&error, result->stderr_text.length + sizeof(jail->message) + 64);
 	buf_add(&error, result->stderr_text.data, result->stderr_text.length);
 	if (jail->verdict != JAIL_OK && jail->verdict != JAIL_RE)
@@ -199,7 +193,7 @@ static void answer(struct reply *reply, const struct job_result *result, const c
 	json_add_string(object, "session_id", session);
 	json_add_bytes(object, "stdout", result->stdout_text.data, result->stdout_text.length);
 	json_add_bytes(object, "stderr", error.data, error.length);
-	json_add(object, "files", made_files(result, session));
+	json_add(object, "files", files);
 	json_add_string(object, "status", jail_verdict_text(jail->verdict));
 	json_add_string(object, "message", jail->message);
 	json_add_int(object, "exit", jail->exit_code);

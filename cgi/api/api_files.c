@@ -1,5 +1,5 @@
 /*
- * api_files.c - the files of sessions: upload, list, download, removal; see api.h.
+ * api_files.c - ids, and the files of sessions: upload, list, download, removal; see api.h.
  *
  * A file is found by looking at the names of its session, whose ids are computed: there are few, and no table has to be
  * kept. Bytes and headers of a download are those of /files/ (cgi/http/files.c), nginx and ranges included.
@@ -9,11 +9,50 @@
 #include "api.h"
 #include "cgi/http/files.h"
 #include "cgi/http/multipart.h"
+#include "lib/base/text.h"
 #include "lib/base/util.h"
 #include "lib/job/job_edit.h"
+#include "lib/store/db/crypto.h"
 #include "lib/store/record/store_resource.h"
 
 #define NO_SESSION "no such session, or no such file in it"
+
+/* -------- ids ------------------------------------------------------------------------------------------ */
+
+/* 21 characters of base64url. */
+static void print_id(const uint8_t *bytes, char ret[API_ID_SIZE])
+{
+	auto_buf struct buf text = {0};
+
+	buf_init(&text, 64);
+	base64_encode(&text, bytes, 16);
+	for (size_t i = 0; i < API_ID_SIZE - 1; i++)
+		ret[i] = text.data[i] == '+' ? '-' : text.data[i] == '/' ? '_' : text.data[i];
+	ret[API_ID_SIZE - 1] = '\0';
+}
+
+bool api_id_valid(const char *id)
+{
+	static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+
+	return strlen(id) == API_ID_SIZE - 1 && strspn(id, letters) == API_ID_SIZE - 1;
+}
+
+void api_id_new(char ret[API_ID_SIZE])
+{
+	uint8_t bytes[16];
+
+	random_bytes(bytes, sizeof(bytes));
+	print_id(bytes, ret);
+}
+
+void api_file_id(const char *name, size_t length, char ret[API_ID_SIZE])
+{
+	uint8_t hash[SHA256_SIZE];
+
+	sha256_bytes(name, length, hash);
+	print_id(hash, ret);
+}
 
 /* -------- upload -------------------------------------------------------------------------------------- */
 
@@ -26,58 +65,12 @@ static struct job_request caller(const struct http_exchange *exchange, const cha
 				    .paths = true};
 }
 
-static void answer_upload(struct http_exchange *exchange, const char *session, const struct job_request *who)
-{
-	auto_json struct json_object *object = json_object_new_object();
-	struct json_object *files = json_object_new_array();
-
-	for (size_t i = 0; i < who->n_files; i++) {
-		struct json_object *file = json_object_new_object();
-		char id[API_ID_SIZE];
-
-		api_file_id(who->files[i].name, strlen(who->files[i].name), id);
-		json_add_string(file, "fileId", id);
-		json_add_string(file, "filename", who->files[i].name);
-		json_object_array_add(files, file);
-	}
-	json_add_string(object, "message", "success");
-	json_add_string(object, "session_id", session);
-	json_add(object, "files", files);
-	reply_json(exchange->reply, 200, object);
-}
-
-static int put(struct http_exchange *exchange, const struct multipart *form, const char *session, struct err *err)
-{
-	struct job_request who = caller(exchange, session);
-	struct job_file *files = xcalloc(form->count + 1, sizeof(*files));
-	struct job_engine *engine;
-	struct job_edited done;
-	int result = 0;
-
-	for (size_t i = 0; i < form->count; i++) {
-		const struct multipart_part *part = &form->parts[i];
-
-		if (part->filename)
-			files[who.n_files++] =
-				(struct job_file){.name = part->filename, .data = part->data, .length = part->length};
-	}
-	who.files = files;
-	if (who.n_files == 0)
-		result = err_set(err, ERR_INVALID, "the form has no part with a file");
-	if (result == 0)
-		result = server_engine(exchange->server, &engine, err);
-	if (result == 0)
-		result = job_edit_put(engine, &who, &done, err);
-	if (result == 0)
-		answer_upload(exchange, session, &who);
-	free(files);
-	return result;
-}
-
 static int upload(struct http_exchange *exchange, const struct buf *body, struct err *err)
 {
 	auto_multipart struct multipart form = {0};
 	char session[API_ID_SIZE];
+	struct job_engine *engine;
+	struct job_edited done;
 	int result = multipart_parse(request_param(exchange->request, "CONTENT_TYPE"), body, &form, err);
 
 	if (result < 0)
@@ -89,7 +82,38 @@ static int upload(struct http_exchange *exchange, const struct buf *body, struct
 	api_id_new(session);
 	if (named)
 		memcpy(session, named, sizeof(session));
-	return put(exchange, &form, session, err);
+	struct job_request who = caller(exchange, session);
+	auto_free struct job_file *files = xcalloc(form.count + 1, sizeof(*files));
+	auto_json struct json_object *object = json_object_new_object();
+	struct json_object *listed = json_object_new_array();
+
+	json_add_string(object, "message", "success");
+	json_add_string(object, "session_id", session);
+	json_add(object, "files", listed);
+	for (size_t i = 0; i < form.count; i++) {
+		const struct multipart_part *part = &form.parts[i];
+		char id[API_ID_SIZE];
+
+		if (!part->filename)
+			continue;
+		files[who.n_files++] =
+			(struct job_file){.name = part->filename, .data = part->data, .length = part->length};
+		struct json_object *file = json_object_new_object();
+
+		api_file_id(part->filename, strlen(part->filename), id);
+		json_add_string(file, "fileId", id);
+		json_add_string(file, "filename", part->filename);
+		json_object_array_add(listed, file);
+	}
+	who.files = files;
+	if (who.n_files == 0)
+		return err_set(err, ERR_INVALID, "the form has no part with a file");
+	result = server_engine(exchange->server, &engine, err);
+	if (result == 0)
+		result = job_edit_put(engine, &who, &done, err);
+	if (result == 0)
+		reply_json(exchange->reply, 200, object);
+	return result;
 }
 
 void api_upload(struct http_exchange *exchange)
