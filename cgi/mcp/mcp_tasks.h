@@ -48,6 +48,8 @@ int mcp_task_result(struct mcp_call *call, const struct store_task *task, struct
 int mcp_task_check(struct mcp_call *call, const char **ret_id);
 /* The store's failure as the JSON-RPC error: unknown, expired and another owner's are the same. */
 int mcp_task_fail(struct mcp_call *call, const char *id, const struct err *err);
+/* The result's task, in its _meta. */
+void mcp_task_add_related(struct json_object *result, const char *id);
 /* A task_tell (tasks.h). */
 bool mcp_task_tell(struct server *server, const struct store_task *task, const char *token, int64_t progress,
 		   const char *text);

@@ -1,6 +1,5 @@
 /*
- * mcp_tasks_legacy.c - what only revision 2025-11-25 has of tasks: tasks/result, tasks/list, and news without being
- * asked; see mcp_tasks.h.
+ * mcp_tasks_legacy.c - what only revision 2025-11-25 has of tasks: tasks/result and tasks/list; see mcp_tasks.h.
  */
 #include "mcp_tasks.h"
 
@@ -11,50 +10,8 @@
 #include "lib/base/util.h"
 #include "mcp_stream.h"
 
-#define META_RELATED "io.modelcontextprotocol/related-task"
-#define CURSOR_MAX   512
-#define CURSOR_OF    "tasks/list"
-
-static void add_related(struct json_object *result, const char *id)
-{
-	struct json_object *meta = json_get(result, "_meta", json_type_object), *related = json_object_new_object();
-
-	if (!meta) {
-		meta = json_object_new_object();
-		json_add(result, "_meta", meta);
-	}
-	json_add_string(related, "taskId", id);
-	json_add(meta, META_RELATED, related);
-}
-
-/* To the client of a legacy session, on the stream that belongs to no request: it may have none open. */
-bool mcp_task_tell(struct server *server, const struct store_task *task, const char *token, int64_t progress,
-		   const char *text)
-{
-	auto_json struct json_object *message = json_object_new_object();
-	struct json_object *params = json_object_new_object(), *value = NULL;
-	struct mcp_call call = {.revision = mcp_revision_newest(false)}; /* mcp_task_print() asks for no more */
-	auto_buf struct buf line = {0};
-
-	json_add_string(message, "jsonrpc", "2.0");
-	json_add_string(message, "method", text ? "notifications/progress" : "notifications/tasks/status");
-	json_add(message, "params", params);
-	if (text && json_parse(token, strlen(token), &value, NULL) == 0) {
-		json_add(params, "progressToken", value);
-		json_add_int(params, "progress", progress);
-		json_add_string(params, "message", text);
-		add_related(params, task->id);
-	} else {
-		mcp_task_print(&call, task, false, params);
-	}
-	buf_init(&line, HTTP_REPLY_MAX);
-	json_print(&line, message);
-	bool told = hub_tell(server->hub, task->session_id, line.data);
-
-	if (told)
-		mcp_observe_unasked(call.revision->name, line.data);
-	return told;
-}
+#define CURSOR_MAX 512
+#define CURSOR_OF  "tasks/list"
 
 /* -------- tasks/result -------------------------------------------------------------------------------- */
 
@@ -122,7 +79,7 @@ int mcp_tasks_result(struct mcp_call *call)
 	if (result < 0) /* one that was cancelled before its run began has no record */
 		return mcp_fail(call, RPC_INTERNAL, "Internal error: %s",
 				task.state == STORE_TASK_CANCELLED ? "the task was cancelled" : err.text);
-	add_related(call->result, id);
+	mcp_task_add_related(call->result, id);
 	return 0;
 }
 
