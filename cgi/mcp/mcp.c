@@ -92,25 +92,9 @@ static struct json_object *request_name(const struct reply *reply)
 	return data;
 }
 
-/* A request that a client got wrong is not an error of ours. */
-static void count(const struct mcp_call *call, struct json_object *answer)
-{
-	struct json_object *result = json_get(answer, "result", json_type_object);
-	const bool failed = json_object_get_boolean(json_get(result, "isError", json_type_boolean));
-	char asked[METRICS_PAIR], answered[METRICS_PAIR];
-	const char *error = call->code == RPC_INTERNAL ? "server_error" : failed ? "tool_error" : "";
-
-	if (call->tool)
-		metrics_add(METRIC_TOOLS, call->tool->name, error, 1);
-	if (call->exchange->began_us)
-		metrics_observe(METRIC_OPERATION,
-				metrics_pair(asked, call->message->method, call->tool ? call->tool->name : ""),
-				metrics_pair(answered, error, call->revision->name),
-				clock_monotonic_us() - call->exchange->began_us);
-}
-
 struct json_object *mcp_answer(struct mcp_call *call)
 {
+	char asked[METRICS_PAIR], answered[METRICS_PAIR];
 	struct json_object *answer;
 
 	if (!call->code) {
@@ -122,7 +106,18 @@ struct json_object *mcp_answer(struct mcp_call *call)
 		answer = rpc_error(call->message->id, call->code, call->text, steal(&call->data));
 	}
 	mcp_observe(call, answer);
-	count(call, answer);
+	struct json_object *result = json_get(answer, "result", json_type_object);
+	const bool failed = json_object_get_boolean(json_get(result, "isError", json_type_boolean));
+	/* A request that a client got wrong is not an error of ours. */
+	const char *error = call->code == RPC_INTERNAL ? "server_error" : failed ? "tool_error" : "";
+
+	if (call->tool)
+		metrics_add(METRIC_TOOLS, call->tool->name, error, 1);
+	if (call->exchange->began_us)
+		metrics_observe(METRIC_OPERATION,
+				metrics_pair(asked, call->message->method, call->tool ? call->tool->name : ""),
+				metrics_pair(answered, error, call->revision->name),
+				clock_monotonic_us() - call->exchange->began_us);
 	return answer;
 }
 

@@ -7,33 +7,26 @@
 
 #define INSTRUCTIONS_MAX (16 * 1024)
 
-static const char files_of_conversations[] =
-	"Sallyport runs code in an isolated sandbox and keeps the files of a conversation between calls. Choose one "
-	"conversationId for a conversation and use it in every call. Provide input with upload_file (or the files "
-	"argument), run programs with run_code: they work in /data, and what they write there stays for the next call";
-
-static void add_files(const struct config *config, struct buf *text)
+void mcp_add_instructions(struct server *server, struct json_object *result)
 {
-	if (config->workspace_folder.path) {
-		buf_printf(text,
+	const struct config *config = server->config;
+	auto_buf struct buf text = {0};
+
+	buf_init(&text, INSTRUCTIONS_MAX);
+	if (config->workspace_folder.path)
+		buf_printf(&text,
 			   "Sallyport runs code in an isolated sandbox, on the files of the user's folder %s. Programs "
 			   "see that folder as /data; files that they make, change or remove there are made, changed "
 			   "or removed in it, and addresses in results are paths there. restore_files takes a call "
 			   "back. .git and what .sallyportignore names are left alone",
 			   config->workspace_folder.path);
-		return;
-	}
-	buf_puts(text, files_of_conversations);
-	if (*config->public_base_url)
-		buf_puts(text, " and can be downloaded from the URLs in the result");
-}
-
-void mcp_add_instructions(struct server *server, struct json_object *result)
-{
-	auto_buf struct buf text = {0};
-
-	buf_init(&text, INSTRUCTIONS_MAX);
-	add_files(server->config, &text);
+	else
+		buf_printf(&text,
+			   "Sallyport runs code in an isolated sandbox and keeps the files of a conversation between "
+			   "calls. Choose one conversationId for a conversation and use it in every call. Provide "
+			   "input with upload_file (or the files argument), run programs with run_code: they work in "
+			   "/data, and what they write there stays for the next call%s",
+			   *config->public_base_url ? " and can be downloaded from the URLs in the result" : "");
 	buf_puts(&text, ". list_runners lists the languages and libraries that this server has.");
 	json_add_string(result, "instructions", text.data);
 }

@@ -71,38 +71,6 @@ static struct json_object *member_answer(struct member *member, struct http_exch
 	return NULL;
 }
 
-static void member_end(struct member *member, struct hub *hub)
-{
-	if (member->id)
-		hub_inflight_end(hub, &member->inflight);
-	free(member->id);
-}
-
-/* In their order; the answers. */
-static struct json_object *work_off(struct batch *batch)
-{
-	struct json_object *answers = json_object_new_array();
-	struct hub *hub = batch->exchange->server->hub;
-
-	for (size_t i = 0; i < batch->count; i++)
-		member_begin(&batch->members[i], hub, &batch->session);
-	for (size_t i = 0; i < batch->count; i++) {
-		struct member *member = &batch->members[i];
-		struct json_object *answer = steal(&member->refused);
-
-		if (!answer && member->request.message.kind == RPC_REQUEST)
-			answer = member_answer(member, batch->exchange, &batch->session);
-		else if (!answer)
-			legacy_note(batch->exchange, &member->request.message, &batch->session,
-				    json_object_array_get_idx(batch->document, i));
-		if (answer)
-			json_object_array_add(answers, answer);
-	}
-	for (size_t i = 0; i < batch->count; i++)
-		member_end(&batch->members[i], hub);
-	return answers;
-}
-
 /* Reads the members and holds them against what the token may do; false: the reply says why not. */
 static bool admit(struct batch *batch)
 {
@@ -133,37 +101,39 @@ static bool admit(struct batch *batch)
 	return admitted;
 }
 
+/* The members in their order. */
 static void answer(struct batch *batch)
 {
-	if (admit(batch)) {
-		struct json_object *answers = work_off(batch);
+	struct json_object *answers = json_object_new_array();
+	struct hub *hub = batch->exchange->server->hub;
 
-		if (batch->calls)
-			access_leave(batch->exchange);
-		if (json_object_array_length(answers) > 0) {
-			mcp_reply(batch->exchange->reply, 200, answers);
-		} else {
-			json_object_put(answers);
-			mcp_accepted(batch->exchange->reply);
-		}
-	}
 	for (size_t i = 0; i < batch->count; i++)
-		json_object_put(batch->members[i].refused);
-}
+		member_begin(&batch->members[i], hub, &batch->session);
+	for (size_t i = 0; i < batch->count; i++) {
+		struct member *member = &batch->members[i];
+		struct json_object *answer = steal(&member->refused);
 
-/* Does a member belong to the modern era, which has no batches? */
-static bool any_modern(struct json_object *document)
-{
-	struct json_object *ignored;
-
-	for (size_t i = 0; i < json_object_array_length(document); i++) {
-		struct json_object *member = json_object_array_get_idx(document, i);
-		struct json_object *params = json_get(member, "params", json_type_object);
-
-		if (json_object_object_get_ex(json_get(params, "_meta", json_type_object), MCP_META_VERSION, &ignored))
-			return true;
+		if (!answer && member->request.message.kind == RPC_REQUEST)
+			answer = member_answer(member, batch->exchange, &batch->session);
+		else if (!answer)
+			legacy_note(batch->exchange, &member->request.message, &batch->session,
+				    json_object_array_get_idx(batch->document, i));
+		if (answer)
+			json_object_array_add(answers, answer);
 	}
-	return false;
+	for (size_t i = 0; i < batch->count; i++) {
+		if (batch->members[i].id)
+			hub_inflight_end(hub, &batch->members[i].inflight);
+		free(batch->members[i].id);
+	}
+	if (batch->calls)
+		access_leave(batch->exchange);
+	if (json_object_array_length(answers) > 0) {
+		mcp_reply(batch->exchange->reply, 200, answers);
+	} else {
+		json_object_put(answers);
+		mcp_accepted(batch->exchange->reply);
+	}
 }
 
 void mcp_batch(struct http_exchange *exchange, struct json_object *document, const char *version)
@@ -171,10 +141,19 @@ void mcp_batch(struct http_exchange *exchange, struct json_object *document, con
 	size_t count = json_object_array_length(document);
 	auto_free struct member *members = xcalloc(MIN(count, MCP_BATCH_MAX) + 1, sizeof(*members));
 	struct batch batch = {.exchange = exchange, .document = document, .members = members, .count = count};
+	struct json_object *ignored;
 	const char *fault = NULL;
+	bool modern = false; /* a member belongs to that era, which has no batches */
 
 	snprintf(exchange->reply->method, sizeof(exchange->reply->method), "(batch)");
-	if (any_modern(document))
+	for (size_t i = 0; i < count && !modern; i++) {
+		struct json_object *member = json_object_array_get_idx(document, i);
+		struct json_object *meta =
+			json_get(json_get(member, "params", json_type_object), "_meta", json_type_object);
+
+		modern = json_object_object_get_ex(meta, MCP_META_VERSION, &ignored);
+	}
+	if (modern)
 		fault = "Invalid Request: a revision without sessions has no batches";
 	else if (count == 0)
 		fault = "Invalid Request: empty batch";
@@ -186,6 +165,8 @@ void mcp_batch(struct http_exchange *exchange, struct json_object *document, con
 		fault = "Invalid Request: more than 100 messages in a batch";
 	if (fault)
 		mcp_reply_error(exchange->reply, 400, NULL, RPC_INVALID_REQUEST, fault);
-	else
+	else if (admit(&batch))
 		answer(&batch);
+	for (size_t i = 0; i < MIN(count, MCP_BATCH_MAX); i++)
+		json_object_put(members[i].refused);
 }

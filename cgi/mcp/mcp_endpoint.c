@@ -21,37 +21,12 @@
 
 #define VERSION_HEADER_MAX 64
 
-static void route_message(struct http_exchange *exchange, const struct mcp_request *request,
-			  struct json_object *document, const char *version)
-{
-	const struct rpc_message *message = &request->message;
-
-	if (message->kind == RPC_REQUEST && streq(message->method, "initialize") && !request->modern &&
-	    !request->named && mcp_revision_claims_modern(version)) {
-		mcp_reply_error(exchange->reply, 400, message->id, RPC_HEADER_MISMATCH,
-				"Header mismatch: the revision in MCP-Protocol-Version has no initialize");
-	} else if (!request->modern) {
-		legacy_message(exchange, request, document, version);
-	} else if (message->kind == RPC_REQUEST) {
-		modern_message(exchange, request, version);
-	} else {
-		/* The modern era defines no notification from a client over HTTP: it is taken and dropped. */
-		mcp_observe_received(mcp_revision_newest(true)->name, document);
-		mcp_accepted(exchange->reply);
-	}
-}
-
 static bool is_json(const char *content_type)
 {
 	static const char type[] = "application/json";
 
 	return content_type && strncasecmp(content_type, type, sizeof(type) - 1) == 0 &&
 	       strchr("; \t", content_type[sizeof(type) - 1]); /* the NUL counts: end of the value */
-}
-
-static bool is_plain(const char *encoding)
-{
-	return !encoding || !*encoding || strcasecmp(encoding, "identity") == 0;
 }
 
 /* Clients must accept JSON and event streams; we refuse only those who say that they take neither. */
@@ -108,7 +83,9 @@ bool mcp_read_document(struct http_exchange *exchange, struct json_object **ret)
 				"Unsupported Media Type: Content-Type must be application/json");
 		return false;
 	}
-	if (!is_plain(request_param(exchange->request, "HTTP_CONTENT_ENCODING"))) {
+	const char *encoding = request_param(exchange->request, "HTTP_CONTENT_ENCODING");
+
+	if (encoding && *encoding && strcasecmp(encoding, "identity") != 0) {
 		reply_header(reply, "Accept-Encoding", "identity");
 		mcp_reply_error(reply, 415, NULL, RPC_INVALID_REQUEST,
 				"Unsupported Media Type: the body must not be compressed (Content-Encoding)");
@@ -152,21 +129,22 @@ static void post(struct http_exchange *exchange, const char *version)
 	mcp_request_note(exchange, &request);
 	if (!mcp_request_begin(exchange, &request))
 		return;
-	route_message(exchange, &request, document, version);
+	const struct rpc_message *message = &request.message;
+
+	if (message->kind == RPC_REQUEST && streq(message->method, "initialize") && !request.modern && !request.named &&
+	    mcp_revision_claims_modern(version)) {
+		mcp_reply_error(exchange->reply, 400, message->id, RPC_HEADER_MISMATCH,
+				"Header mismatch: the revision in MCP-Protocol-Version has no initialize");
+	} else if (!request.modern) {
+		legacy_message(exchange, &request, document, version);
+	} else if (message->kind == RPC_REQUEST) {
+		modern_message(exchange, &request, version);
+	} else {
+		/* The modern era defines no notification from a client over HTTP: it is taken and dropped. */
+		mcp_observe_received(mcp_revision_newest(true)->name, document);
+		mcp_accepted(exchange->reply);
+	}
 	mcp_request_end(exchange, &request);
-}
-
-/* /mcp?results=WORD: some clients hand _meta on to the model, and an address is what every client lets its user set. */
-static bool take_results(struct http_exchange *exchange)
-{
-	auto_free char *results = request_query(exchange->request, "results");
-
-	if (!results)
-		return true;
-	if (!config_results_valid(results))
-		return false;
-	snprintf(exchange->token.results, sizeof(exchange->token.results), "%s", results);
-	return true;
 }
 
 void mcp_handle(struct http_exchange *exchange, const char *method, const char *rest)
@@ -174,13 +152,19 @@ void mcp_handle(struct http_exchange *exchange, const char *method, const char *
 	char buffer[VERSION_HEADER_MAX];
 	const char *raw = request_param(exchange->request, "HTTP_MCP_PROTOCOL_VERSION");
 	const char *version = request_header(exchange->request, "HTTP_MCP_PROTOCOL_VERSION", buffer, sizeof(buffer));
+	/* /mcp?results=WORD: some clients hand _meta on to the model, and an address is what every client lets its user
+	 * set. */
+	auto_free char *results = request_query(exchange->request, "results");
+	const bool results_valid = !results || config_results_valid(results);
 
 	(void)rest;
+	if (results && results_valid)
+		snprintf(exchange->token.results, sizeof(exchange->token.results), "%s", results);
 	if (raw && !version)
 		version = raw; /* too long to be one of ours: it is compared and refused below */
 	if (version && !*version)
 		version = NULL;
-	if (!take_results(exchange)) {
+	if (!results_valid) {
 		reply_refuse(exchange->reply, 400, "results in the address must be content, structured, both or none");
 	} else if (streq(method, "POST")) {
 		post(exchange, version);

@@ -25,12 +25,14 @@ static void refuse_listener(struct http_exchange *exchange, const struct err *er
 	mcp_reply_error(exchange->reply, status, NULL, RPC_INVALID_REQUEST, err->text);
 }
 
-/* The notification of a topic. */
-static char *notification(const struct hub_message *message)
+/* What the session's client is sent of a message from the hub, as JSON text; the caller's. */
+static char *notification(const struct session *session, const struct hub_message *message)
 {
 	auto_json struct json_object *object = json_object_new_object();
 	struct buf text;
 
+	if (message->text) /* made for this session, and observed there */
+		return xstrdup(message->text);
 	json_add_string(object, "jsonrpc", "2.0");
 	json_add_string(object, "method", mcp_topic_method(message->topic));
 	if (message->topic == HUB_RESOURCE_UPDATED) {
@@ -41,18 +43,8 @@ static char *notification(const struct hub_message *message)
 	}
 	buf_init(&text, SIZE_MAX);
 	json_print(&text, object);
+	mcp_observe_unasked(session->protocol, text.data);
 	return buf_steal(&text, NULL);
-}
-
-/* What the session's client is sent of a message from the hub, as JSON text; the caller's. */
-static char *legacy_notification(const struct session *session, const struct hub_message *message)
-{
-	if (message->text) /* made for this session, and observed there */
-		return xstrdup(message->text);
-	char *text = notification(message);
-
-	mcp_observe_unasked(session->protocol, text);
-	return text;
 }
 
 _Static_assert(HUB_FOLLOWED_MAX >= STORE_SUBSCRIPTIONS_MAX, "what a session may subscribe to must fit its listener");
@@ -103,7 +95,7 @@ void legacy_follow(struct http_exchange *exchange, const struct session *session
 		auto_free char *text = NULL;
 
 		what = hub_wait(hub, listener, exchange->request->hangup_fd, stream_patience_ms(stream), &message);
-		text = message ? legacy_notification(session, message) : NULL;
+		text = message ? notification(session, message) : NULL;
 		if (!access_still_good(exchange, &looked_us))
 			break;
 		if (text)
@@ -111,19 +103,6 @@ void legacy_follow(struct http_exchange *exchange, const struct session *session
 		stream_keep_alive(stream);
 	} while (what != HUB_GONE && !stream->gone);
 	hub_leave(hub, listener);
-}
-
-static void own_stream(struct http_exchange *exchange, const struct session *session, struct stream *stream)
-{
-	struct hub_listener listener = {.session = session->id};
-	struct err err = ERR_INIT;
-
-	if (legacy_listen(exchange, &listener, &err) < 0) {
-		refuse_listener(exchange, &err);
-		return;
-	}
-	stream_open(stream);
-	legacy_follow(exchange, session, &listener, stream);
 }
 
 struct resend {
@@ -149,18 +128,6 @@ static int send_event(void *arg, const struct store_event *event)
 	if (event->number > 0 && event->length > 0)
 		stream_event(resend->stream, id, NULL, event->message);
 	return resend->stream->gone;
-}
-
-/* The answer that the lost handler can't give any more. */
-static void send_interrupted(struct resend *resend, const struct session *session)
-{
-	auto_free char *text = xasprintf(
-		"{\"jsonrpc\":\"2.0\",\"id\":%s,\"error\":{\"code\":%d,\"message\":\"Internal error: the server "
-		"was started again while this ran; what ran is recorded as interrupted\"}}",
-		resend->request_id, RPC_INTERNAL);
-
-	mcp_observe_unasked(session->protocol, text);
-	stream_event(resend->stream, NULL, NULL, text);
 }
 
 static void take_up(struct http_exchange *exchange, const struct session *session, const char *stream_id,
@@ -194,7 +161,14 @@ static void take_up(struct http_exchange *exchange, const struct session *sessio
 		}
 		stream_open(resend->stream);
 		if (!live && !resend->over) {
-			send_interrupted(resend, session);
+			/* The answer that the lost handler can't give any more. */
+			auto_free char *text = xasprintf(
+				"{\"jsonrpc\":\"2.0\",\"id\":%s,\"error\":{\"code\":%d,\"message\":\"Internal error: "
+				"the server was started again while this ran; what ran is recorded as interrupted\"}}",
+				resend->request_id, RPC_INTERNAL);
+
+			mcp_observe_unasked(session->protocol, text);
+			stream_event(resend->stream, NULL, NULL, text);
 			break;
 		}
 		if (resend->over)
@@ -231,7 +205,15 @@ void legacy_get(struct http_exchange *exchange, const char *version)
 		return;
 	reply_header(exchange->reply, "Mcp-Session-Id", "%s", session.id);
 	if (!last || !*last) {
-		own_stream(exchange, &session, &stream);
+		struct hub_listener listener = {.session = session.id};
+		struct err err = ERR_INIT;
+
+		if (legacy_listen(exchange, &listener, &err) < 0) {
+			refuse_listener(exchange, &err);
+			return;
+		}
+		stream_open(&stream);
+		legacy_follow(exchange, &session, &listener, &stream);
 		return;
 	}
 	if (!mcp_event_id_parse(last, stream_id, &number)) {

@@ -48,12 +48,6 @@ static bool may_read(const struct mcp_call *call)
 	return access_allows(access_scopes(&call->exchange->token), STORE_SCOPE_FILES);
 }
 
-/* Does this server tell of it, and may the client know? */
-static bool offered(const struct mcp_call *call, enum hub_topic topic)
-{
-	return topic == HUB_RESOURCES_CHANGED ? may_read(call) : call->exchange->server->fixtures != NULL;
-}
-
 /* The resources among those asked for that can be followed. */
 static struct json_object *honoured_uris(struct mcp_call *call, struct json_object *asked,
 					 const char *ret[URIS_MAX + 1])
@@ -119,8 +113,11 @@ static struct json_object *honour(struct mcp_call *call, struct json_object *ask
 	struct json_object *tasks = honoured_tasks(call, json_get(asked, "taskIds", json_type_array), uris);
 
 	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
-		if (!json_object_get_boolean(json_get(asked, kinds[i].name, json_type_boolean)) ||
-		    !offered(call, kinds[i].topic))
+		/* Does this server tell of it, and may the client know? */
+		const bool offered = kinds[i].topic == HUB_RESOURCES_CHANGED ? may_read(call)
+									     : call->exchange->server->fixtures != NULL;
+
+		if (!offered || !json_object_get_boolean(json_get(asked, kinds[i].name, json_type_boolean)))
 			continue;
 		listener->topics |= kinds[i].topic;
 		json_add_bool(honoured, kinds[i].name, true);
@@ -140,22 +137,6 @@ static struct json_object *honour(struct mcp_call *call, struct json_object *ask
 	return honoured;
 }
 
-static void pass_on(struct mcp_call *call, const struct hub_message *message)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
-		if (kinds[i].topic == message->topic)
-			notify(call, mcp_topic_method(message->topic), json_object_new_object());
-	}
-	if (message->topic == HUB_TASK_CHANGED)
-		notify_task(call, message->uri);
-	if (message->topic == HUB_RESOURCE_UPDATED) {
-		struct json_object *params = json_object_new_object();
-
-		json_add_string(params, "uri", message->uri);
-		notify(call, mcp_topic_method(message->topic), params);
-	}
-}
-
 /* Until the client leaves, and then nothing more is said, or the server stops. */
 static void follow(struct mcp_call *call, struct hub_listener *listener)
 {
@@ -170,8 +151,15 @@ static void follow(struct mcp_call *call, struct hub_listener *listener)
 		what = hub_wait(hub, listener, call->hangup_fd, stream_patience_ms(call->stream), &message);
 		if (!access_still_good(call->exchange, &looked_us))
 			break;
-		if (message)
-			pass_on(call, message);
+		if (message && message->topic == HUB_TASK_CHANGED) {
+			notify_task(call, message->uri);
+		} else if (message) {
+			struct json_object *params = json_object_new_object();
+
+			if (message->topic == HUB_RESOURCE_UPDATED)
+				json_add_string(params, "uri", message->uri);
+			notify(call, mcp_topic_method(message->topic), params);
+		}
 		stream_keep_alive(call->stream);
 	} while (what != HUB_GONE && !call->stream->gone);
 	call->silent = poll(&left, 1, 0) > 0;

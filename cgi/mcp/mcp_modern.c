@@ -133,21 +133,12 @@ static bool name_matches(struct http_exchange *exchange, const struct mcp_reques
 	return false;
 }
 
-/* The argument as the header writes it; the caller's. NULL: absent or null, then the header must not be there. */
-static char *header_text(struct json_object *arguments, const char *name)
-{
-	struct json_object *value;
-
-	if (!json_object_object_get_ex(arguments, name, &value) || !value)
-		return NULL;
-	return xstrdup(json_object_get_string(value)); /* integers in decimal, truth values as true and false */
-}
-
 /* Mcp-Param-NAME equals the argument that the tool's schema marks with x-mcp-header. */
 static bool header_matches(const struct request *request, const struct tool_header *header,
 			   struct json_object *arguments, struct err *err)
 {
-	auto_free char *expected = header_text(arguments, header->argument), *buffer = xmalloc(HEADER_MAX);
+	auto_free char *buffer = xmalloc(HEADER_MAX);
+	struct json_object *argument = NULL; /* absent or null: the header must not be there */
 	auto_free char *name = xasprintf("HTTP_MCP_PARAM_%s", header->name);
 	auto_buf struct buf decoded = {0};
 
@@ -156,31 +147,19 @@ static bool header_matches(const struct request *request, const struct tool_head
 	buf_init(&decoded, HEADER_MAX);
 	const char *value = request_header(request, name, buffer, HEADER_MAX);
 
-	if (!expected)
+	if (!json_object_object_get_ex(arguments, header->argument, &argument) || !argument)
 		return true;
 	if (!value)
 		err_set(err, ERR_INVALID, "Header mismatch: Mcp-Param-%s is missing (it must equal arguments.%s)",
 			header->name, header->argument);
 	else if (decode_header(value, &decoded, err) < 0)
 		err_wrap(err, "Header mismatch: Mcp-Param-%s", header->name);
-	else if (streq(decoded.data, expected))
+	else if (streq(decoded.data, json_object_get_string(argument))) /* integers in decimal, true and false */
 		return true;
 	else
 		err_set(err, ERR_INVALID, "Header mismatch: Mcp-Param-%s differs from arguments.%s", header->name,
 			header->argument);
 	return false;
-}
-
-static void unsupported(struct reply *reply, struct json_object *id, const char *requested)
-{
-	struct json_object *data = json_object_new_object();
-
-	json_add(data, "supported", supported());
-	json_add_string(data, "requested", requested);
-	struct json_object *answer = rpc_error(id, RPC_UNSUPPORTED_VERSION, "Unsupported protocol version", data);
-
-	mcp_observe(NULL, answer);
-	mcp_reply(reply, 400, answer);
 }
 
 /* Steps a to e; true: go on, in this revision. */
@@ -207,7 +186,15 @@ static bool ladder(struct http_exchange *exchange, const struct mcp_request *req
 	const struct mcp_revision *revision = mcp_revision_find(requested);
 
 	if (!revision || !revision->modern) {
-		unsupported(reply, message->id, requested);
+		struct json_object *data = json_object_new_object();
+
+		json_add(data, "supported", supported());
+		json_add_string(data, "requested", requested);
+		struct json_object *answer =
+			rpc_error(message->id, RPC_UNSUPPORTED_VERSION, "Unsupported protocol version", data);
+
+		mcp_observe(NULL, answer);
+		mcp_reply(reply, 400, answer);
 		return false;
 	}
 	const char *value = request_header(exchange->request, "HTTP_MCP_METHOD", method, sizeof(method));
@@ -245,19 +232,6 @@ static void complete(const struct mcp_method *method, struct json_object *result
 	json_add_string(result, "cacheScope", method->cache == MCP_CACHE_PUBLIC ? "public" : "private");
 }
 
-/* Step g: header copies of arguments; true: they are as they must be. */
-static bool headers_match(struct http_exchange *exchange, const struct mcp_request *request, struct err *err)
-{
-	struct json_object *arguments = json_get(request->message.params, "arguments", json_type_object);
-	const struct tool *tool = request->tool;
-
-	for (const struct tool_header *header = tool ? tool->headers : NULL; header && header->name; header++) {
-		if (!header_matches(exchange->request, header, arguments, err))
-			return false;
-	}
-	return true;
-}
-
 void modern_message(struct http_exchange *exchange, const struct mcp_request *request, const char *version)
 {
 	const struct rpc_message *message = &request->message;
@@ -280,9 +254,15 @@ void modern_message(struct http_exchange *exchange, const struct mcp_request *re
 		mcp_reply(exchange->reply, 404, mcp_answer(&call));
 		return;
 	}
-	if (!headers_match(exchange, request, &err)) {
-		mcp_reply_error(exchange->reply, 400, message->id, RPC_HEADER_MISMATCH, err.text);
-		return;
+	/* Step g. */
+	struct json_object *arguments = json_get(message->params, "arguments", json_type_object);
+
+	for (const struct tool_header *header = call.tool ? call.tool->headers : NULL; header && header->name;
+	     header++) {
+		if (!header_matches(exchange->request, header, arguments, &err)) {
+			mcp_reply_error(exchange->reply, 400, message->id, RPC_HEADER_MISMATCH, err.text);
+			return;
+		}
 	}
 	stream_init(&stream, exchange->request, exchange->reply);
 	if (!stream_possible(&stream))

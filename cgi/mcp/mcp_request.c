@@ -16,19 +16,6 @@ static bool meta_has(struct json_object *params, const char *key)
 	return json_object_object_get_ex(json_get(params, "_meta", json_type_object), key, &ignored);
 }
 
-/* `initialize` with an incomplete envelope stays legacy, as the SDKs have it. */
-static bool is_modern(const struct mcp_request *request, const char *version)
-{
-	const struct rpc_message *message = &request->message;
-
-	if (message->kind == RPC_RESPONSE)
-		return false;
-	if (message->kind == RPC_REQUEST && streq(message->method, "initialize") &&
-	    modern_envelope(message->params, NULL) < 0)
-		return false;
-	return request->named || mcp_revision_claims_modern(version);
-}
-
 static void look_up(const struct http_exchange *exchange, struct mcp_request *request)
 {
 	const struct rpc_message *message = &request->message;
@@ -60,8 +47,14 @@ int mcp_request_read(const struct http_exchange *exchange, struct json_object *d
 
 	if (result < 0)
 		return result;
-	ret->named = meta_has(ret->message.params, MCP_META_VERSION);
-	ret->modern = is_modern(ret, version);
+	const struct rpc_message *message = &ret->message;
+
+	ret->named = meta_has(message->params, MCP_META_VERSION);
+	ret->modern = message->kind != RPC_RESPONSE && (ret->named || mcp_revision_claims_modern(version));
+	/* `initialize` with an incomplete envelope stays legacy, as the SDKs have it. */
+	if (message->kind == RPC_REQUEST && streq(message->method, "initialize") &&
+	    modern_envelope(message->params, NULL) < 0)
+		ret->modern = false;
 	look_up(exchange, ret);
 	return 0;
 }
@@ -92,30 +85,21 @@ static void declare_methods(const struct mcp_method *method)
 		declare_operation(method->name, "");
 }
 
-static void declare_tool(const char *name)
-{
-	metrics_declare(METRICS_TOOL, name);
-	declare_operation("tools/call", name);
-}
-
-static void declare_answers(const struct mcp_revision *revision)
+void mcp_declare(const struct server_tables *tables)
 {
 	static const char *const errors[] = {"", "tool_error", "server_error"};
 	char pair[METRICS_PAIR];
 
-	for (; revision->name; revision++)
-		for (size_t i = 0; i < ARRAY_SIZE(errors); i++)
-			metrics_declare(METRICS_ANSWER, metrics_pair(pair, errors[i], revision->name));
-}
-
-void mcp_declare(const struct server_tables *tables)
-{
 	declare_methods(legacy_methods);
 	declare_methods(modern_methods);
 	for (; tables; tables = tables->next)
-		for (const struct tool *const *tool = tables->tools; tool && *tool; tool++)
-			declare_tool((*tool)->name);
-	declare_answers(mcp_revisions);
+		for (const struct tool *const *tool = tables->tools; tool && *tool; tool++) {
+			metrics_declare(METRICS_TOOL, (*tool)->name);
+			declare_operation("tools/call", (*tool)->name);
+		}
+	for (const struct mcp_revision *revision = mcp_revisions; revision->name; revision++)
+		for (size_t i = 0; i < ARRAY_SIZE(errors); i++)
+			metrics_declare(METRICS_ANSWER, metrics_pair(pair, errors[i], revision->name));
 }
 
 bool mcp_request_calls(const struct mcp_request *request)

@@ -40,14 +40,6 @@ static struct json_object *describe(const struct prompt *prompt)
 	return object;
 }
 
-static void add_table(struct json_object *prompts, const struct prompt *table, const struct server *server)
-{
-	for (const struct prompt *prompt = table; prompt->name; prompt++) {
-		if (enabled(prompt, server))
-			json_object_array_add(prompts, describe(prompt));
-	}
-}
-
 int mcp_prompts_list(struct mcp_call *call)
 {
 	const struct server *server = call->exchange->server;
@@ -58,24 +50,12 @@ int mcp_prompts_list(struct mcp_call *call)
 	if (call->message->params && json_object_object_get_ex(call->message->params, "cursor", &cursor) && cursor)
 		return mcp_fail(call, RPC_INVALID_PARAMS, "Invalid params: cursor: unknown (the list has one page)");
 	for (const struct server_tables *tables = &server->tables; tables; tables = tables->next) {
-		for (const struct prompt *const *table = tables->prompts; *table; table++)
-			add_table(prompts, *table, server);
-	}
-	return 0;
-}
-
-static int check_arguments(struct mcp_call *call, const struct prompt *prompt, struct json_object *arguments)
-{
-	json_object_object_foreach(arguments, name, value)
-	{
-		if (!json_object_is_type(value, json_type_string))
-			return mcp_fail_name(call, RPC_INVALID_PARAMS, "Invalid params: arguments: must be strings",
-					     name);
-	}
-	for (const struct prompt_argument *argument = prompt->arguments; argument && argument->name; argument++) {
-		if (argument->required && !json_get(arguments, argument->name, json_type_string))
-			return mcp_fail(call, RPC_INVALID_PARAMS, "Invalid params: arguments.%s: is missing",
-					argument->name);
+		for (const struct prompt *const *table = tables->prompts; *table; table++) {
+			for (const struct prompt *prompt = *table; prompt->name; prompt++) {
+				if (enabled(prompt, server))
+					json_object_array_add(prompts, describe(prompt));
+			}
+		}
 	}
 	return 0;
 }
@@ -96,8 +76,20 @@ int mcp_prompts_get(struct mcp_call *call)
 
 	if (!prompt)
 		return mcp_fail_name(call, RPC_INVALID_PARAMS, "Unknown prompt", name);
-	if (check_arguments(call, prompt, arguments ? arguments : empty) < 0 ||
-	    prompt->get(call, arguments ? arguments : empty, messages) < 0)
+	if (!arguments)
+		arguments = empty;
+	json_object_object_foreach(arguments, key, value)
+	{
+		if (!json_object_is_type(value, json_type_string))
+			return mcp_fail_name(call, RPC_INVALID_PARAMS, "Invalid params: arguments: must be strings",
+					     key);
+	}
+	for (const struct prompt_argument *argument = prompt->arguments; argument && argument->name; argument++) {
+		if (argument->required && !json_get(arguments, argument->name, json_type_string))
+			return mcp_fail(call, RPC_INVALID_PARAMS, "Invalid params: arguments.%s: is missing",
+					argument->name);
+	}
+	if (prompt->get(call, arguments, messages) < 0)
 		return -1;
 	if (call->result)
 		return 0;

@@ -78,16 +78,6 @@ static int read_cursor(struct mcp_call *call, struct buf *position)
 	return (int)index;
 }
 
-static void add_cursor(struct mcp_call *call, size_t index, const char *position)
-{
-	auto_free char *text = xasprintf("%zu:%s", index, position);
-	auto_buf struct buf cursor = {0};
-
-	buf_init(&cursor, RESOURCE_CURSOR_MAX);
-	signed_make(call->exchange->server->store, "resources/list", call->exchange->token.owner, text, &cursor);
-	json_add_string(call->result, "nextCursor", cursor.data);
-}
-
 int mcp_resources_list(struct mcp_call *call)
 {
 	const struct resource_provider *provider;
@@ -107,8 +97,15 @@ int mcp_resources_list(struct mcp_call *call)
 
 		if (provider->list(call, from, resources, &next, &err) < 0)
 			return fail(call, "", &err);
-		if (next.length)
-			add_cursor(call, i, next.data);
+		if (next.length > 0) {
+			auto_free char *text = xasprintf("%zu:%s", i, next.data);
+			auto_buf struct buf cursor = {0};
+
+			buf_init(&cursor, RESOURCE_CURSOR_MAX);
+			signed_make(call->exchange->server->store, "resources/list", call->exchange->token.owner, text,
+				    &cursor);
+			json_add_string(call->result, "nextCursor", cursor.data);
+		}
 		buf_reset(&position);
 	}
 	json_add(call->result, "resources", steal(&resources));

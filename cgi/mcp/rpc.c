@@ -9,11 +9,6 @@ static bool get(struct json_object *object, const char *key, struct json_object 
 	return json_object_object_get_ex(object, key, ret);
 }
 
-static bool id_ok(struct json_object *id)
-{
-	return json_object_is_type(id, json_type_string) || json_object_is_type(id, json_type_int);
-}
-
 int rpc_parse(struct json_object *value, struct rpc_message *ret, struct err *err)
 {
 	struct json_object *id = NULL, *params = NULL, *method = NULL, *ignored;
@@ -23,7 +18,7 @@ int rpc_parse(struct json_object *value, struct rpc_message *ret, struct err *er
 		return err_set(err, ERR_INVALID, "Invalid Request: a message must be a JSON object");
 	bool has_id = get(value, "id", &id), has_method = get(value, "method", &method);
 
-	if (has_id && id_ok(id))
+	if (json_object_is_type(id, json_type_string) || json_object_is_type(id, json_type_int))
 		ret->id = id;
 	const char *version = json_get_string(value, "jsonrpc");
 

@@ -26,15 +26,6 @@ static bool switched_on(struct http_exchange *exchange)
 	return false;
 }
 
-/* Where messages go: below the path of public_base_url, if it has one. */
-static char *endpoint(const struct config *config, const char *session)
-{
-	const char *host = strstr(config->public_base_url, "://");
-	const char *path = host ? strchr(host + 3, '/') : NULL;
-
-	return xasprintf("%s/messages?sessionId=%s", path ? path : "", session);
-}
-
 void sse_stream(struct http_exchange *exchange, const char *method, const char *rest)
 {
 	const struct session_client client = {.protocol = mcp_revision_two_paths()->name};
@@ -59,7 +50,10 @@ void sse_stream(struct http_exchange *exchange, const char *method, const char *
 		reply_header(exchange->reply, "Retry-After", "10");
 		reply_refuse(exchange->reply, err.code == ERR_BUSY ? 429 : 503, err.text);
 	} else {
-		auto_free char *address = endpoint(exchange->server->config, session.id);
+		/* Where messages go: below the path of public_base_url, if it has one. */
+		const char *host = strstr(exchange->server->config->public_base_url, "://");
+		const char *path = host ? strchr(host + 3, '/') : NULL;
+		auto_free char *address = xasprintf("%s/messages?sessionId=%s", path ? path : "", session.id);
 
 		stream_event(&stream, NULL, "endpoint", address);
 		legacy_follow(exchange, &session, &listener, &stream);
@@ -81,33 +75,6 @@ static bool query_session(const struct request *request, char ret[ID_SIZE])
 	memcpy(ret, found, ID_SIZE - 1);
 	ret[ID_SIZE - 1] = '\0';
 	return true;
-}
-
-static void accept_message(struct http_exchange *exchange)
-{
-	struct reply *reply = exchange->reply;
-	auto_buf struct buf head = {0};
-
-	buf_init(&head, 2 * HTTP_HEADER_MAX);
-	reply->status = 202;
-	reply->streamed = true;
-	reply_print_head(reply, &head);
-	exchange->request->send(exchange->request->arg, head.data, head.length);
-	exchange->request->end(exchange->request->arg);
-}
-
-/* initialize names no session of its own here: the stream is it. */
-static void initialize(struct http_exchange *exchange, const struct rpc_message *message)
-{
-	const struct mcp_revision *revision = mcp_revision_two_paths();
-	struct mcp_call call = {.exchange = exchange, .message = message, .revision = revision, .hangup_fd = -1};
-
-	call.result = json_object_new_object();
-	json_add_string(call.result, "protocolVersion", revision->name);
-	json_add(call.result, "capabilities", mcp_capabilities(exchange, revision));
-	json_add(call.result, "serverInfo", mcp_server_info());
-	mcp_add_instructions(exchange->server, call.result);
-	mcp_reply(exchange->reply, 200, mcp_answer(&call));
 }
 
 struct target {
@@ -139,10 +106,19 @@ static void work(struct http_exchange *exchange, const struct mcp_request *reque
 	own.reply = &answer;
 	if (message->kind != RPC_REQUEST)
 		legacy_note(&own, message, session, document);
-	else if (streq(message->method, "initialize"))
-		initialize(&own, message);
-	else
+	else if (!streq(message->method, "initialize"))
 		legacy_request(&own, request, session, &stream);
+	else { /* it names no session of its own here: the stream is it */
+		const struct mcp_revision *revision = mcp_revision_two_paths();
+		struct mcp_call call = {.exchange = &own, .message = message, .revision = revision, .hangup_fd = -1};
+
+		call.result = json_object_new_object();
+		json_add_string(call.result, "protocolVersion", revision->name);
+		json_add(call.result, "capabilities", mcp_capabilities(&own, revision));
+		json_add(call.result, "serverInfo", mcp_server_info());
+		mcp_add_instructions(own.server, call.result);
+		mcp_reply(&answer, 200, mcp_answer(&call));
+	}
 	if (answer.body.length > 0) /* what was answered without the stream: initialize, a refusal */
 		stream_event(&stream, NULL, NULL, answer.body.data);
 	memcpy(exchange->reply->tool, answer.tool, sizeof(answer.tool));
@@ -177,7 +153,14 @@ void sse_message(struct http_exchange *exchange, const char *method, const char 
 	mcp_request_note(exchange, &request);
 	if (!mcp_request_begin(exchange, &request))
 		return;
-	accept_message(exchange);
+	auto_buf struct buf head = {0};
+
+	buf_init(&head, 2 * HTTP_HEADER_MAX);
+	exchange->reply->status = 202;
+	exchange->reply->streamed = true;
+	reply_print_head(exchange->reply, &head);
+	exchange->request->send(exchange->request->arg, head.data, head.length);
+	exchange->request->end(exchange->request->arg);
 	work(exchange, &request, document, &session);
 	mcp_request_end(exchange, &request);
 }

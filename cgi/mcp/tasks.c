@@ -117,16 +117,6 @@ static bool tell_progress(struct running_task *work, int64_t bytes, const char *
 	return true;
 }
 
-static void tell_output(struct running_task *work, struct buf *text)
-{
-	int64_t after[2] = {work->offset[0], work->offset[1]};
-
-	progress_new_output(work->job, after, text);
-	if (text->length > 0 && tell_progress(work, after[0] + after[1], text->data))
-		memcpy(work->offset, after, sizeof(after));
-	buf_reset(text);
-}
-
 /* Clients that listen hear of it, those that ask find it in the task. */
 static void tell_servers(struct running_task *work, struct buf *text)
 {
@@ -154,8 +144,14 @@ static int wait_run(struct running_task *work, const struct job_result **ret, st
 	while ((pause_ms >= 0 || asks_fd >= 0) && (what = job_wait_some(work->job, -1, asks_fd, pause_ms, NULL)) > 0) {
 		if (what == JOB_WOKEN)
 			ask_for_run(work);
-		if (work->progress_token)
-			tell_output(work, &text);
+		if (work->progress_token) {
+			int64_t after[2] = {work->offset[0], work->offset[1]};
+
+			progress_new_output(work->job, after, &text);
+			if (text.length > 0 && tell_progress(work, after[0] + after[1], text.data))
+				memcpy(work->offset, after, sizeof(after));
+			buf_reset(&text);
+		}
 		if (servers)
 			tell_servers(work, &text);
 	}
@@ -190,18 +186,6 @@ static int outcome(struct running_task *work, struct store_task *end, struct err
 	return 0;
 }
 
-static void work_free(struct running_task *work)
-{
-	job_release(work->job);
-	if (work->asks)
-		work->asks->free(work->asks);
-	json_object_put(work->questions);
-	json_object_put(work->answers);
-	free(work->argument);
-	free(work->progress_token);
-	free(work);
-}
-
 /* Off the list; the last thing that a thread does with `tasks`. */
 static void leave(struct running_task *work)
 {
@@ -216,7 +200,14 @@ static void leave(struct running_task *work)
 	}
 	pthread_mutex_unlock(&tasks->lock);
 	tell(tasks, &work->task);
-	work_free(work);
+	job_release(work->job);
+	if (work->asks)
+		work->asks->free(work->asks);
+	json_object_put(work->questions);
+	json_object_put(work->answers);
+	free(work->argument);
+	free(work->progress_token);
+	free(work);
 	pthread_mutex_lock(&tasks->lock);
 	tasks->count--;
 	pthread_cond_broadcast(&tasks->changed);
@@ -298,32 +289,6 @@ static int add_row(struct tasks *tasks, const struct task_start *start, struct s
 	return result;
 }
 
-/* The thread of a task whose row is there. */
-static int go(struct running_task *work, struct err *err)
-{
-	struct tasks *tasks = work->tasks;
-	pthread_t thread;
-
-	pthread_mutex_lock(&tasks->lock);
-	work->next = tasks->first;
-	tasks->first = work;
-	pthread_mutex_unlock(&tasks->lock);
-	errno = server_thread(&thread, true, run, work);
-	return errno ? err_errno(err, "cannot start a thread for the task") : 0;
-}
-
-static int submit(struct running_task *work, const struct task_start *start, struct err *err)
-{
-	struct job_request request;
-
-	if (!start->request)
-		return 0;
-	request = *start->request;
-	request.id = work->task.execution;
-	request.task_id = work->task.id;
-	return job_submit(start->engine, &request, &work->job, err);
-}
-
 int tasks_start(struct tasks *tasks, const struct task_start *start, struct store_task *ret, struct err *err)
 {
 	struct store_task task = {0};
@@ -341,10 +306,23 @@ int tasks_start(struct tasks *tasks, const struct task_start *start, struct stor
 	work->progress_token = start->tell && start->progress_token ? xstrdup(start->progress_token) : NULL;
 	result = add_row(tasks, start, &work->task, err);
 	task = work->task;
-	if (result == 0)
-		result = submit(work, start, err);
-	if (result == 0)
-		result = go(work, err);
+	if (result == 0 && start->request) {
+		struct job_request request = *start->request;
+
+		request.id = work->task.execution;
+		request.task_id = work->task.id;
+		result = job_submit(start->engine, &request, &work->job, err);
+	}
+	if (result == 0) {
+		pthread_t thread;
+
+		pthread_mutex_lock(&tasks->lock);
+		work->next = tasks->first;
+		tasks->first = work;
+		pthread_mutex_unlock(&tasks->lock);
+		errno = server_thread(&thread, true, run, work);
+		result = errno ? err_errno(err, "cannot start a thread for the task") : 0;
+	}
 	if (result == 0) {
 		*ret = task;
 		return 0;

@@ -51,18 +51,6 @@ struct json_object *tool_output_schema(const struct tool *tool)
 	return json_object_get(json_get(object, "schema", json_type_object));
 }
 
-static struct json_object *annotations(const struct tool *tool)
-{
-	struct json_object *object = json_object_new_object();
-
-	json_add_string(object, "title", tool->title);
-	json_add_bool(object, "readOnlyHint", tool->read_only);
-	json_add_bool(object, "destructiveHint", tool->destructive);
-	json_add_bool(object, "idempotentHint", tool->idempotent);
-	json_add_bool(object, "openWorldHint", tool->open_world);
-	return object;
-}
-
 unsigned tool_results(const struct store_token *token)
 {
 	const char *results = token ? token->results : "";
@@ -73,20 +61,14 @@ unsigned tool_results(const struct store_token *token)
 					      : TOOL_RESULTS_META;
 }
 
-static size_t table_size(const struct bind *table)
-{
-	size_t count = 1;
-
-	while (table && table[count - 1].name)
-		count++;
-	return count;
-}
-
 /* The tool's arguments with the bounds of this server; the caller's. */
 static struct bind *arguments_of(const struct server *server, const struct tool *tool)
 {
-	const size_t count = table_size(tool->arguments);
-	struct bind *table = xcalloc(count, sizeof(*table));
+	size_t count = 0;
+
+	while (tool->arguments && tool->arguments[count].name)
+		count++;
+	struct bind *table = xcalloc(count + 1, sizeof(*table));
 
 	if (tool->arguments)
 		memcpy(table, tool->arguments, count * sizeof(*table));
@@ -96,17 +78,6 @@ static struct bind *arguments_of(const struct server *server, const struct tool 
 }
 
 #define CONVERSATION "conversationId"
-
-/* In a workspace there is one conversation, which clients need not name. */
-static void drop_conversation(struct bind *table)
-{
-	struct bind *to = table;
-
-	for (const struct bind *from = table; from->name; from++)
-		if (!streq(from->name, CONVERSATION))
-			*to++ = *from;
-	*to = (struct bind){0};
-}
 
 /* The arguments with that conversation, where the tool has one; the caller's. */
 static struct json_object *with_conversation(const struct config *config, const struct bind *table,
@@ -129,11 +100,16 @@ static struct json_object *with_conversation(const struct config *config, const 
 
 static struct json_object *describe(struct server *server, const struct tool *tool, unsigned results)
 {
-	struct json_object *object = json_object_new_object();
+	struct json_object *object = json_object_new_object(), *annotations = json_object_new_object();
 	auto_free struct bind *arguments = arguments_of(server, tool);
+	struct bind *to = arguments;
 
-	if (server->config->workspace_folder.path)
-		drop_conversation(arguments);
+	for (const struct bind *from = arguments; from->name; from++) {
+		/* In a workspace there is one conversation, which clients need not name. */
+		if (!server->config->workspace_folder.path || !streq(from->name, CONVERSATION))
+			*to++ = *from;
+	}
+	*to = (struct bind){0};
 	json_add_string(object, "name", tool->name);
 	json_add_string(object, "title", tool->title);
 	json_add_string(object, "description", tool->description);
@@ -144,7 +120,12 @@ static struct json_object *describe(struct server *server, const struct tool *to
 	struct json_object *output = results & TOOL_RESULTS_STRUCTURED || tool->serve ? tool_output_schema(tool) : NULL;
 	if (output)
 		json_add(object, "outputSchema", output);
-	json_add(object, "annotations", annotations(tool));
+	json_add_string(annotations, "title", tool->title);
+	json_add_bool(annotations, "readOnlyHint", tool->read_only);
+	json_add_bool(annotations, "destructiveHint", tool->destructive);
+	json_add_bool(annotations, "idempotentHint", tool->idempotent);
+	json_add_bool(annotations, "openWorldHint", tool->open_world);
+	json_add(object, "annotations", annotations);
 	if (tool->refine)
 		tool->refine(server, object);
 	for (const struct tool_header *header = tool->headers; header && header->name; header++)
@@ -178,17 +159,6 @@ void tool_answer(struct tool_result *ret, const char *text, struct json_object *
 {
 	*ret = (struct tool_result){.content = json_object_new_array(), .structured = structured};
 	tool_add_text(ret->content, text, strlen(text));
-}
-
-static void refuse(const struct err *err, struct tool_call *call, struct json_object *arguments,
-		   struct tool_result *ret)
-{
-	*ret = (struct tool_result){.content = json_object_new_array(), .is_error = true};
-	if (call->tool->refused)
-		call->tool->refused(call->server->config, arguments, err, ret);
-	else
-		tool_add_text(ret->content, err->text, strlen(err->text));
-	snprintf(call->outcome, sizeof(call->outcome), "%s", err_info(err->code)->name);
 }
 
 struct json_object *tool_result_object(const struct tool_result *result, unsigned results)
@@ -236,12 +206,18 @@ int tool_run(const struct tool *tool, struct tool_call *call, struct json_object
 			*err = own;
 		return code;
 	}
-	if (code < 0)
-		refuse(&own, call, arguments, &result);
-	else if (call->answered)
+	if (code < 0) {
+		result = (struct tool_result){.content = json_object_new_array(), .is_error = true};
+		if (tool->refused)
+			tool->refused(call->server->config, arguments, &own, &result);
+		else
+			tool_add_text(result.content, own.text, strlen(own.text));
+		snprintf(call->outcome, sizeof(call->outcome), "%s", err_info(own.code)->name);
+	} else if (call->answered) {
 		return 0;
-	else if (!call->outcome[0])
+	} else if (!call->outcome[0]) {
 		snprintf(call->outcome, sizeof(call->outcome), "OK");
+	}
 	*ret = tool_result_object(&result, tool_results(call->token));
 	return 0;
 }

@@ -39,18 +39,6 @@ void tools_cache_free(struct tools_cache *cache)
 	free(cache);
 }
 
-static struct json_object *find(struct tools_cache *cache, unsigned which, uint64_t generation)
-{
-	const struct entry *entry = &cache->entries[which];
-	struct json_object *found = NULL;
-
-	pthread_mutex_lock(&cache->lock);
-	if (entry->text && entry->generation == generation)
-		found = json_new_printed(entry->text, entry->length);
-	pthread_mutex_unlock(&cache->lock);
-	return found;
-}
-
 struct json_object *tools_cache_list(struct mcp_call *call)
 {
 	struct server *server = call->exchange->server;
@@ -62,8 +50,13 @@ struct json_object *tools_cache_list(struct mcp_call *call)
 	struct job_engine *engine;
 	/* Before the description is made: one that is newer than its number is only made again. */
 	uint64_t generation = server_engine(server, &engine, NULL) < 0 ? 0 : job_engine_generation(engine);
-	struct json_object *found = generation ? find(cache, which, generation) : NULL;
+	struct entry *entry = &cache->entries[which];
+	struct json_object *found = NULL;
 
+	pthread_mutex_lock(&cache->lock);
+	if (generation && entry->text && entry->generation == generation)
+		found = json_new_printed(entry->text, entry->length);
+	pthread_mutex_unlock(&cache->lock);
 	if (found)
 		return found;
 	auto_json struct json_object *tools = tools_describe(server, scopes, results);
@@ -74,8 +67,6 @@ struct json_object *tools_cache_list(struct mcp_call *call)
 	json_print(&text, tools);
 	found = json_new_printed(text.data, text.length);
 	pthread_mutex_lock(&cache->lock);
-	struct entry *entry = &cache->entries[which];
-
 	free(entry->text);
 	entry->length = text.length;
 	entry->generation = generation;
