@@ -53,21 +53,6 @@ static bool is_noise(const char *line, size_t length)
 	return length == 0 || (length == 2 && memcmp(line, "()", 2) == 0);
 }
 
-/* A NUL would end the text. */
-static struct json_object *new_line(const char *line, size_t length)
-{
-	auto_buf struct buf shown = {0};
-
-	buf_init(&shown, TEXT_MAX);
-	for (size_t i = 0; i < length; i++) {
-		if (line[i])
-			buf_putc(&shown, line[i]);
-		else
-			buf_puts(&shown, "\\x00");
-	}
-	return json_new_safe(shown.data, shown.length);
-}
-
 static struct json_object *lines_of(const struct buf *text)
 {
 	struct json_object *lines = json_object_new_array();
@@ -78,9 +63,19 @@ static struct json_object *lines_of(const struct buf *text)
 
 		while (at + length < text->length && line[length] != '\n' && line[length] != '\r')
 			length++;
-		if (!is_noise(line, length))
-			json_object_array_add(lines, new_line(line, length));
 		at += length + 1;
+		if (is_noise(line, length))
+			continue;
+		auto_buf struct buf shown = {0};
+
+		buf_init(&shown, TEXT_MAX);
+		for (size_t i = 0; i < length; i++) {
+			if (line[i])
+				buf_putc(&shown, line[i]);
+			else
+				buf_puts(&shown, "\\x00"); /* a NUL would end the text */
+		}
+		json_object_array_add(lines, json_new_safe(shown.data, shown.length));
 	}
 	return lines;
 }
@@ -110,23 +105,6 @@ static struct json_object *members(const struct answer *answer)
 		json_add_string(object, "error", answer->error);
 	if (answer->timeout_seconds > 0)
 		json_add_int(object, "timeoutSeconds", answer->timeout_seconds);
-	return object;
-}
-
-/* The compact form has no status and summary where the output says it all, and no exit code of 0. */
-static struct json_object *compact_members(struct json_object *all)
-{
-	struct json_object *object = json_object_new_object();
-	const bool is_success = streq(json_get_string(all, "status"), "success");
-
-	json_object_object_foreach(all, name, value)
-	{
-		if (streq(name, "exitCode") || (is_success && streq(name, "status")))
-			continue;
-		if (is_success && streq(name, "summary") && json_get(all, "stdout", json_type_array))
-			continue;
-		json_object_object_add(object, name, json_object_get(value));
-	}
 	return object;
 }
 
@@ -164,18 +142,6 @@ static void print_compact(struct buf *ret, struct json_object *all)
 		buf_puts(ret, text.data);
 }
 
-/* Without blanks at the ends. */
-static void add_text(struct json_object *content, const struct buf *text)
-{
-	size_t begin = 0, end = text->length;
-
-	while (end > begin && isspace((unsigned char)text->data[end - 1]))
-		end--;
-	while (begin < end && isspace((unsigned char)text->data[begin]))
-		begin++;
-	tool_add_text(content, text->data + begin, end - begin);
-}
-
 static void print(const struct config *config, const struct answer *answer, struct tool_result *ret)
 {
 	auto_json struct json_object *all = members(answer);
@@ -188,10 +154,27 @@ static void print(const struct config *config, const struct answer *answer, stru
 		buf_puts(&text, "```");
 		ret->form = json_object_get(all);
 	} else {
+		const bool is_success = streq(answer->status, "success");
+
 		print_compact(&text, all);
-		ret->form = compact_members(all);
+		/* Without status and summary where the output says it all, and without an exit code of 0. */
+		ret->form = json_object_new_object();
+		json_object_object_foreach(all, name, value)
+		{
+			if (streq(name, "exitCode") || (is_success && streq(name, "status")))
+				continue;
+			if (is_success && streq(name, "summary") && json_get(all, "stdout", json_type_array))
+				continue;
+			json_object_object_add(ret->form, name, json_object_get(value));
+		}
 	}
-	add_text(ret->content, &text);
+	size_t begin = 0, end = text.length; /* without blanks at the ends */
+
+	while (end > begin && isspace((unsigned char)text.data[end - 1]))
+		end--;
+	while (begin < end && isspace((unsigned char)text.data[begin]))
+		begin++;
+	tool_add_text(ret->content, text.data + begin, end - begin);
 }
 
 /* -------- of a run ------------------------------------------------------------------------------------ */
@@ -213,24 +196,18 @@ static int64_t seconds_of(struct server *server, const struct job_result *result
 	return (limits.wall_us + 999999) / 1000000;
 }
 
-/* What a program wrote, and the server's own notes about it behind stderr. */
-static void take_streams(struct server *server, const struct job_result *result, struct answer *answer)
-{
-	__attribute__((cleanup(run_streams_clear))) struct run_streams streams = {0};
-
-	run_streams_take(server, result, RUN_STREAMS_MAX, &streams);
-	run_text_stream(&answer->out, &streams.out, RUN_TEXT_ALONE);
-	run_text_stream(&answer->errors, &streams.error, RUN_TEXT_ALONE);
-}
-
 void run_python_answer(struct server *server, const struct job_result *result, struct tool_result *ret)
 {
 	const struct jail_result *jail = &result->jail;
 	auto_answer struct answer answer;
 	char error[JAIL_MESSAGE_TEXT + 64] = "", summary[sizeof(error) + 64];
 
+	__attribute__((cleanup(run_streams_clear))) struct run_streams streams = {0};
+
 	answer_init(&answer);
-	take_streams(server, result, &answer);
+	run_streams_take(server, result, RUN_STREAMS_MAX, &streams);
+	run_text_stream(&answer.out, &streams.out, RUN_TEXT_ALONE);
+	run_text_stream(&answer.errors, &streams.error, RUN_TEXT_ALONE);
 	answer.servers = json_object_new_array();
 	for (size_t i = 0; i < result->tools.n_servers; i++)
 		json_object_array_add(answer.servers, json_object_new_string(result->tools.servers[i].name));
@@ -259,39 +236,29 @@ void run_python_answer(struct server *server, const struct job_result *result, s
 
 /* -------- of a refusal -------------------------------------------------------------------------------- */
 
-static bool is_blank(struct json_object *text)
-{
-	const char *p = json_object_get_string(text);
-
-	return p[strspn(p, " \t\r\n\v\f")] == '\0';
-}
-
-/* That system's sentence for arguments that it would refuse, too; else ours. */
-static const char *sentence(struct json_object *arguments, const struct err *err)
-{
-	struct json_object *servers = NULL, *timeout = NULL;
-	struct json_object *code = json_get(arguments, "code", json_type_string);
-
-	if (!code || is_blank(code))
-		return "Missing 'code' argument";
-	if (json_object_object_get_ex(arguments, "servers", &servers) &&
-	    !json_object_is_type(servers, json_type_array))
-		return "'servers' must be a list";
-	if (json_object_object_get_ex(arguments, "timeout", &timeout) && !json_object_is_type(timeout, json_type_int))
-		return "'timeout' must be an integer";
-	return err->text;
-}
-
 void run_python_refused(const struct config *config, struct json_object *arguments, const struct err *err,
 			struct tool_result *ret)
 {
+	struct json_object *servers = NULL, *timeout = NULL;
+	const char *code = json_object_get_string(json_get(arguments, "code", json_type_string));
 	char summary[ERR_TEXT_SIZE + 32];
 	auto_answer struct answer answer;
 
 	answer_init(&answer);
 	if (err->code == ERR_INVALID) {
+		/* That system's sentence for arguments that it would refuse, too; else ours. */
 		answer.status = "validation_error";
-		answer.summary = answer.error = sentence(arguments, err);
+		if (!code || code[strspn(code, " \t\r\n\v\f")] == '\0')
+			answer.error = "Missing 'code' argument";
+		else if (json_object_object_get_ex(arguments, "servers", &servers) &&
+			 !json_object_is_type(servers, json_type_array))
+			answer.error = "'servers' must be a list";
+		else if (json_object_object_get_ex(arguments, "timeout", &timeout) &&
+			 !json_object_is_type(timeout, json_type_int))
+			answer.error = "'timeout' must be an integer";
+		else
+			answer.error = err->text;
+		answer.summary = answer.error;
 	} else {
 		answer.status = "error";
 		answer.servers = json_object_get(json_get(arguments, "servers", json_type_array));

@@ -53,36 +53,6 @@ static int add_json_file(void *arg, const struct store_owner_file *found)
 	return 0;
 }
 
-static void add_json_files(const struct tool_call *call, struct json_form *form)
-{
-	const struct store_page page = {.owner = call->token->owner,
-					.conversation = form->result->conversation,
-					.name = "",
-					.limit = INT64_MAX};
-	struct err err = ERR_INIT;
-
-	if (store_owner_files(call->server->store, &page, add_json_file, form, &err) < 0)
-		log_event(LOG_ERROR, "files of a conversation cannot be listed", "conversation",
-			  form->result->conversation, "error", err.text, NULL);
-}
-
-static void print_json(const struct job_result *result, size_t room, const struct tool_call *call,
-		       struct json_object *files, struct buf *text)
-{
-	__attribute__((cleanup(run_streams_clear))) struct run_streams streams = {0};
-	auto_json struct json_object *object = json_object_new_object();
-	auto_buf struct buf output = {0};
-
-	run_streams_take(call->server, result, room, &streams);
-	buf_init(&output, JSON_MAX);
-	run_text_block(&output, result, &streams);
-	json_add_bool(object, "success", result->jail.verdict == JAIL_OK);
-	json_add_bytes(object, "output", output.data, output.length);
-	json_add(object, "files", json_object_get(files));
-	buf_reset(text);
-	json_print(text, object);
-}
-
 /* Printing makes text longer (a newline becomes two bytes): what is too long is printed again with less output. */
 static void add_json(const struct tool_call *call, const struct job_result *result, struct json_object *content)
 {
@@ -91,11 +61,29 @@ static void add_json(const struct tool_call *call, const struct job_result *resu
 	auto_buf struct buf text = {0};
 	size_t room = RUN_STREAMS_MAX;
 
-	if (*result->conversation)
-		add_json_files(call, &form);
+	const struct store_page page = {.owner = call->token->owner,
+					.conversation = result->conversation,
+					.name = "",
+					.limit = INT64_MAX};
+	struct err err = ERR_INIT;
+
+	if (*result->conversation && store_owner_files(call->server->store, &page, add_json_file, &form, &err) < 0)
+		log_event(LOG_ERROR, "files of a conversation cannot be listed", "conversation", result->conversation,
+			  "error", err.text, NULL);
 	buf_init(&text, JSON_MAX);
 	do {
-		print_json(result, room, call, files, &text);
+		__attribute__((cleanup(run_streams_clear))) struct run_streams streams = {0};
+		auto_json struct json_object *object = json_object_new_object();
+		auto_buf struct buf output = {0};
+
+		run_streams_take(call->server, result, room, &streams);
+		buf_init(&output, JSON_MAX);
+		run_text_block(&output, result, &streams);
+		json_add_bool(object, "success", result->jail.verdict == JAIL_OK);
+		json_add_bytes(object, "output", output.data, output.length);
+		json_add(object, "files", json_object_get(files));
+		buf_reset(&text);
+		json_print(&text, object);
 		room /= 2;
 	} while (text.length > RUN_TEXT_MAX && room > 0);
 	tool_add_text(content, text.data, text.length);
@@ -209,12 +197,6 @@ static void add_interpreter(struct server *server, const struct job_result *resu
 	tool_add_text(content, text.data, text.length);
 }
 
-static void move_all(struct json_object *from, struct json_object *to)
-{
-	for (size_t i = 0; i < json_object_array_length(from); i++)
-		json_object_array_add(to, json_object_get(json_object_array_get_idx(from, i)));
-}
-
 enum form { FORM_OWN, FORM_ISOLATOR, FORM_INTERPRETER, FORM_BRIDGE };
 
 /* The text comes first, and says how many images are hidden: these are looked at before. */
@@ -235,7 +217,8 @@ static void make(const struct tool_call *call, const struct job_result *result, 
 		add_json(call, result, ret->content);
 	else
 		run_text_add(call, result, hidden, ret->content);
-	move_all(images, ret->content);
+	for (size_t i = 0; i < json_object_array_length(images); i++)
+		json_object_array_add(ret->content, json_object_get(json_object_array_get_idx(images, i)));
 	if (server->config->tools.links && call->revision->links && *result->conversation)
 		add_links(result, ret->content);
 	ret->structured = run_answer(server, result);
@@ -261,15 +244,7 @@ void run_result_make_bridge(const struct tool_call *call, const struct job_resul
 	make(call, result, FORM_BRIDGE, ret);
 }
 
-/* The client's log: when a run begins, and how it ended. */
-static void log_begin(const struct tool_call *call, const struct job *job, const struct job_request *request)
-{
-	auto_free char *text = xasprintf("run %s: a %s program was accepted", job_id(job), request->language);
-
-	if (call->mcp)
-		mcp_log(call->mcp, "debug", text);
-}
-
+/* The client's log: how a run ended. */
 static void log_end(const struct tool_call *call, const struct job_result *result)
 {
 	const enum jail_verdict verdict = result->jail.verdict;
@@ -313,7 +288,10 @@ int run_result_of(struct tool_call *call, const struct job_request *request, run
 		result = job_submit(engine, request, &job, err);
 	if (result < 0)
 		return result;
-	log_begin(call, job, request);
+	auto_free char *text = xasprintf("run %s: a %s program was accepted", job_id(job), request->language);
+
+	if (call->mcp)
+		mcp_log(call->mcp, "debug", text);
 	struct tool_run *run = tool_run_new(job, request->tools, request->key_hash);
 
 	if (call->tool->pass)

@@ -8,7 +8,7 @@
  */
 #include "jail/client/client_runners.h"
 #include "lib/base/util.h"
-#include "tool_common.h"
+#include "run_text.h"
 
 #define TEXT_MAX (256 * 1024)
 
@@ -70,20 +70,6 @@ static const struct bind output_table[] = {
 	{0},
 };
 
-static struct json_object *libraries_of(struct json_object *runner)
-{
-	struct json_object *list = json_object_new_array(), *known = json_get(runner, "libraries", json_type_array);
-
-	for (size_t i = 0; known && i < json_object_array_length(known); i++) {
-		struct json_object *one = json_object_array_get_idx(known, i);
-		const char *name = json_get_string(one, "name");
-		const struct library library = {name ? name : "", json_get_string(one, "version")};
-
-		json_object_array_add(list, bind_print(library_table, &library));
-	}
-	return list;
-}
-
 static bool flag(struct json_object *runner, const char *name)
 {
 	return json_object_get_boolean(json_get(runner, name, json_type_boolean));
@@ -92,7 +78,16 @@ static bool flag(struct json_object *runner, const char *name)
 /* Only what the output schema promises, whatever else the jailer sends. */
 static struct json_object *describe(struct json_object *runner)
 {
-	auto_json struct json_object *libraries = libraries_of(runner);
+	auto_json struct json_object *libraries = json_object_new_array();
+	struct json_object *known = json_get(runner, "libraries", json_type_array);
+
+	for (size_t i = 0; known && i < json_object_array_length(known); i++) {
+		struct json_object *one = json_object_array_get_idx(known, i);
+		const char *name = json_get_string(one, "name");
+		const struct library library = {name ? name : "", json_get_string(one, "version")};
+
+		json_object_array_add(libraries, bind_print(library_table, &library));
+	}
 	const struct language language = {
 		.language = json_get_string(runner, "name"),
 		.aliases = json_get(runner, "aliases", json_type_array),
@@ -134,21 +129,6 @@ static void print_runner(struct buf *text, struct json_object *runner, bool only
 	buf_putc(text, '\n');
 }
 
-/* One line, where a model does not take them for what it may choose from. */
-static void print_missing(struct buf *text, struct json_object *runners)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < json_object_array_length(runners); i++) {
-		struct json_object *runner = json_object_array_get_idx(runners, i);
-
-		if (!flag(runner, "available"))
-			buf_printf(text, "%s%s", n++ ? ", " : "Not installed, the operator can do that: ",
-				   json_get_string(runner, "name"));
-	}
-	buf_puts(text, n ? "\n" : "");
-}
-
 static int list(struct tool_call *call, const void *bound, struct tool_result *ret, struct err *err)
 {
 	auto_json struct json_object *runners = NULL;
@@ -178,8 +158,15 @@ static int list(struct tool_call *call, const void *bound, struct tool_result *r
 		json_object_array_add(languages, describe(runner));
 		print_runner(&text, runner, only != NULL);
 	}
-	if (!only)
-		print_missing(&text, runners);
+	/* One line, where a model does not take them for what it may choose from. */
+	for (size_t i = 0, n = 0; !only && i < json_object_array_length(runners); i++) {
+		struct json_object *runner = json_object_array_get_idx(runners, i);
+
+		if (!flag(runner, "available"))
+			buf_printf(&text, "%s%s", n++ ? ", " : "Not installed, the operator can do that: ",
+				   json_get_string(runner, "name"));
+	}
+	run_text_end_line(&text);
 	buf_printf(&text,
 		   "Limits of a run: %lld s (at most %lld), %lld MiB memory (at most %lld), %lld MiB of files, %lld "
 		   "processes.\n",

@@ -89,11 +89,6 @@ struct tool_run *tool_run_new(struct job *job, struct job_tools *tools, const ch
 
 /* -------- the list, under its lock -------------------------------------------------------------------- */
 
-static bool is_over(const struct tool_run *run)
-{
-	return job_wait_some(run->job, -1, -1, 0, NULL) == 0;
-}
-
 static void expire(struct tool_parked *parked)
 {
 	const int64_t now = clock_monotonic_us();
@@ -106,22 +101,17 @@ static void expire(struct tool_parked *parked)
 	}
 }
 
-static size_t waiting_of(const struct tool_parked *parked, const char *owner)
-{
-	size_t count = 0;
-
-	for (const struct tool_run *run = parked->first; run; run = run->next)
-		count += streq(run->owner, owner) && !is_over(run);
-	return count;
-}
-
 static int enlist(struct tool_parked *parked, struct tool_run *run, const char *owner, struct err *err)
 {
 	if (parked->stopping)
 		return err_set(err, ERR_UNAVAILABLE, "the server is stopping");
 	if (run->parked)
 		return 0;
-	if (waiting_of(parked, owner) >= TOOL_PARKED_MAX)
+	size_t waiting = 0;
+
+	for (const struct tool_run *other = parked->first; other; other = other->next)
+		waiting += streq(other->owner, owner) && job_wait_some(other->job, -1, -1, 0, NULL) != 0;
+	if (waiting >= TOOL_PARKED_MAX)
 		return err_set(err, ERR_BUSY, "%d programs of yours wait for an answer already", TOOL_PARKED_MAX);
 	snprintf(run->owner, sizeof(run->owner), "%s", owner);
 	run->parked = true;
@@ -136,14 +126,6 @@ static int enlist(struct tool_parked *parked, struct tool_run *run, const char *
 static char *purpose_of(const struct tool_call *call)
 {
 	return xasprintf("question %s", call->tool->name);
-}
-
-static void make_state(struct tool_call *call, const struct tool_run *run, int64_t last, struct buf *ret)
-{
-	auto_free char *text = xasprintf("%s %s %lld", job_id(run->job), run->hash, (long long)last);
-	auto_free char *purpose = purpose_of(call);
-
-	signed_make(call->server->store, purpose, call->token->owner, text, ret);
 }
 
 static int read_state(struct tool_call *call, const char *state, const char *hash, char ret_id[ID_SIZE],
@@ -186,7 +168,11 @@ int tool_park(struct tool_call *call, struct tool_run *run, struct err *err)
 	buf_init(&state, STATE_MAX);
 	size_t count = bridge_question_list(run->questions, 0, &questions);
 
-	make_state(call, run, count > 0 ? questions[count - 1].number : 0, &state);
+	auto_free char *text = xasprintf("%s %s %lld", job_id(run->job), run->hash,
+					 count > 0 ? (long long)questions[count - 1].number : 0);
+	auto_free char *purpose = purpose_of(call);
+
+	signed_make(call->server->store, purpose, call->token->owner, text, &state);
 	call->mcp->result = tool_ask_result(run->who, questions, count, state.data);
 	call->answered = true;
 	snprintf(call->outcome, sizeof(call->outcome), "input_required");

@@ -100,20 +100,6 @@ static bool take(struct lines *lines, const char *data, size_t length)
 	return true;
 }
 
-static int read_lines(int fd, struct lines *lines, struct err *err)
-{
-	auto_free char *chunk = xmalloc(CHUNK);
-	ssize_t got = 0;
-
-	lines->line = 1;
-	for (bool first = true; (got = read(fd, chunk, CHUNK)) > 0; first = false) {
-		lines->binary = first && memchr(chunk, '\0', (size_t)got);
-		if (lines->binary || !take(lines, chunk, (size_t)got))
-			break;
-	}
-	return got < 0 ? err_errno(err, "reading the file") : 0;
-}
-
 /* The last line of which something is shown. */
 static int64_t last_line(const struct lines *lines)
 {
@@ -141,10 +127,19 @@ static void add_note(const struct lines *lines, struct json_object *content)
 static int add_lines(const struct read_arguments *arguments, int fd, struct lines *lines, struct json_object *content,
 		     struct err *err)
 {
-	int result = read_lines(fd, lines, err);
+	auto_free char *chunk = xmalloc(CHUNK);
+	ssize_t got = 0;
 
-	if (result < 0 || lines->binary)
-		return result;
+	lines->line = 1;
+	for (bool first = true; (got = read(fd, chunk, CHUNK)) > 0; first = false) {
+		lines->binary = first && memchr(chunk, '\0', (size_t)got);
+		if (lines->binary || !take(lines, chunk, (size_t)got))
+			break;
+	}
+	if (got < 0)
+		return err_errno(err, "reading the file");
+	if (lines->binary)
+		return 0;
 	if (lines->text.length == 0 && arguments->start > 1)
 		return err_member(err, "start_line", "is beyond the end: the file has %lld lines",
 				  (long long)last_line(lines));

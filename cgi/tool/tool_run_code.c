@@ -249,23 +249,8 @@ static void describe_others(struct json_object *runners, bool with_versions, str
 	}
 }
 
-/* A line of its own: "python 3.11.2; numpy, pandas, …", with libraries in at most `spare` bytes. What they took. */
-static size_t describe_runner(struct json_object *runner, size_t spare, struct buf *text)
-{
-	size_t taken = 0;
-
-	buf_puts(text, "\n- ");
-	name_runner(runner, true, text);
-	for (size_t i = 0; i < ARRAY_SIZE(well_known); i++) {
-		if (!has_library(runner, well_known[i]) || taken + strlen(well_known[i]) + 2 > spare)
-			continue;
-		buf_printf(text, "%s%s", taken ? ", " : "; ", well_known[i]);
-		taken += strlen(well_known[i]) + 2;
-	}
-	return taken;
-}
-
-/* The languages that have libraries, a line each. */
+/* The languages that have libraries, a line each: "python 3.11.2; numpy, pandas, …", with libraries in at most `spare`
+ * bytes. */
 static void describe_with_libraries(struct json_object *runners, size_t spare, struct buf *text)
 {
 	const size_t count = runners ? json_object_array_length(runners) : 0;
@@ -273,8 +258,19 @@ static void describe_with_libraries(struct json_object *runners, size_t spare, s
 	for (size_t i = 0; i < count; i++) {
 		struct json_object *runner = json_object_array_get_idx(runners, i);
 
-		if (available(runner) && has_libraries(runner))
-			spare -= describe_runner(runner, spare, text);
+		if (!available(runner) || !has_libraries(runner))
+			continue;
+		buf_puts(text, "\n- ");
+		name_runner(runner, true, text);
+		for (size_t k = 0, taken = 0; k < ARRAY_SIZE(well_known); k++) {
+			const size_t length = strlen(well_known[k]) + 2;
+
+			if (length > spare || !has_library(runner, well_known[k]))
+				continue;
+			buf_printf(text, "%s%s", taken ? ", " : "; ", well_known[k]);
+			taken += length;
+			spare -= length;
+		}
 	}
 }
 
@@ -342,18 +338,6 @@ static void describe_default(struct json_object *tool, const char *argument, int
 	json_add_string(property, "description", text);
 }
 
-/* Without servers there is no such argument. */
-static void refine_servers(struct server *server, struct json_object *tool)
-{
-	struct json_object *names = tool_servers_names(server), *servers = tool_property(tool, "servers");
-	struct json_object *items = json_get(servers, "items", json_type_object);
-
-	if (names && items)
-		json_add(items, "enum", names);
-	else
-		remove_property(tool, "servers");
-}
-
 /* Where files are, and what their addresses are good for. */
 static const char *files_of(const struct config *config)
 {
@@ -373,9 +357,14 @@ static void refine(struct server *server, struct json_object *tool)
 	auto_json struct json_object *runners = tool_runners(server);
 	const size_t count = runners ? json_object_array_length(runners) : 0;
 	struct json_object *names = json_object_new_array(), *language = tool_property(tool, "language");
+	struct json_object *servers = tool_servers_names(server);
+	struct json_object *items = json_get(tool_property(tool, "servers"), "items", json_type_object);
 	auto_buf struct buf text = {0};
 
-	refine_servers(server, tool);
+	if (servers && items)
+		json_add(items, "enum", servers);
+	else
+		remove_property(tool, "servers"); /* without servers there is no such argument */
 	refine_offers(server->config, tool);
 #define ASKED_LIMIT(argument, field, member, ...) describe_default(tool, #argument, server->config->limits.member);
 #include "lib/base/limits.def"
@@ -404,13 +393,11 @@ const struct tool tool_run_code = {
 	.scope = STORE_SCOPE_RUN,
 	.description =
 		"Runs a program in an isolated sandbox. Returns what it printed, images that it made, and the address "
-		"of "
-		"every file that is new or changed.\n"
+		"of every file that is new or changed.\n"
 		"- Each call is a new process.\n"
 		"- Print what you want to see. Python, JavaScript and TypeScript also show the value of a last "
 		"expression, Python its open figures as images.\n"
-		"- If the answer begins with [sallyport], the lines above [stdout] or [stderr] are the server's. All "
-		"else was printed.\n"
+		"- Text from a leading [sallyport] to [stdout] or [stderr] is the server's; all else was printed.\n"
 		"- If it fails: read why, repair it, call again.",
 	.arguments = table,
 	.arguments_size = sizeof(struct run_arguments),

@@ -69,20 +69,6 @@ static int check_schema(const char *text, struct err *err)
 	return 0;
 }
 
-/* The canonical name of a language that can run here. */
-static int check_language(struct server *server, const char *language, char ret[32], struct err *err)
-{
-	auto_json struct json_object *runners = tool_runners(server);
-	struct json_object *runner = runners ? jail_runner_named(runners, language) : NULL;
-
-	if (!runners)
-		return err_set(err, ERR_UNAVAILABLE, JOB_JAILER_AWAY);
-	if (!runner)
-		return err_member(err, "language", "no language has this name; list_runners lists them");
-	snprintf(ret, 32, "%s", json_get_string(runner, "name"));
-	return 0;
-}
-
 static char *names_json(const struct bind_strings *names)
 {
 	auto_json struct json_object *array = json_object_new_array();
@@ -93,13 +79,6 @@ static char *names_json(const struct bind_strings *names)
 	buf_init(&text, INPUT_MAX);
 	json_print(&text, array);
 	return xstrdup(text.data);
-}
-
-static int check_code(const struct bind_text *code, struct err *err)
-{
-	if (strlen(code->data) != code->length)
-		return err_member(err, "code", "holds a NUL");
-	return 0;
 }
 
 static int save(struct tool_call *call, const void *bound, struct tool_result *ret, struct err *err)
@@ -115,12 +94,18 @@ static int save(struct tool_call *call, const void *bound, struct tool_result *r
 
 	if (result == 0)
 		result = check_schema(schema, err);
-	if (result == 0)
-		result = check_code(&arguments->code, err);
-	if (result == 0)
-		result = check_language(call->server, arguments->language, snippet.language, err);
 	if (result < 0)
 		return result;
+	if (strlen(arguments->code.data) != arguments->code.length)
+		return err_member(err, "code", "holds a NUL");
+	auto_json struct json_object *runners = tool_runners(call->server);
+	struct json_object *runner = runners ? jail_runner_named(runners, arguments->language) : NULL;
+
+	if (!runners)
+		return err_set(err, ERR_UNAVAILABLE, JOB_JAILER_AWAY);
+	if (!runner)
+		return err_member(err, "language", "no language has this name; list_runners lists them");
+	snprintf(snippet.language, sizeof(snippet.language), "%s", json_get_string(runner, "name"));
 	trimmed = xstrdup(schema + strspn(schema, " \t\r\n"));
 	snippet.schema = trimmed;
 	snprintf(snippet.owner, sizeof(snippet.owner), "%s", call->token->owner);
@@ -263,20 +248,6 @@ struct listing {
 	size_t hidden;
 };
 
-static struct json_object *row(const struct store_snippet *snippet)
-{
-	struct json_object *object = json_object_new_object(), *servers = NULL;
-
-	json_add_string(object, "name", snippet->name);
-	json_add_int(object, "version", snippet->version);
-	json_add_string(object, "language", snippet->language);
-	json_add_string(object, "description", snippet->description);
-	if (json_parse(snippet->servers, strlen(snippet->servers), &servers, NULL) == 0)
-		json_add(object, "servers", servers);
-	json_add_bool(object, "everybody", !*snippet->owner);
-	return object;
-}
-
 static void list_one(void *arg, const struct store_snippet *snippet)
 {
 	struct listing *listing = arg;
@@ -293,21 +264,16 @@ static void list_one(void *arg, const struct store_snippet *snippet)
 		return;
 	}
 	buf_add(&listing->text, line.data, line.length);
-	json_object_array_add(listing->array, row(snippet));
-}
+	struct json_object *object = json_object_new_object(), *servers = NULL;
 
-static int show(struct tool_call *call, const char *name, struct listing *listing, struct err *err)
-{
-	auto_snippet_row struct store_snippet snippet = {0};
-	int result = check_name(name, err);
-
-	if (result == 0)
-		result = store_snippet_find(call->server->store, call->token->owner, name, 0, &snippet, err);
-	if (result < 0)
-		return result;
-	list_one(listing, &snippet);
-	buf_printf(&listing->text, "inputSchema: %s\ncode:\n%s", snippet.schema, snippet.code);
-	return 0;
+	json_add_string(object, "name", snippet->name);
+	json_add_int(object, "version", snippet->version);
+	json_add_string(object, "language", snippet->language);
+	json_add_string(object, "description", snippet->description);
+	if (json_parse(snippet->servers, strlen(snippet->servers), &servers, NULL) == 0)
+		json_add(object, "servers", servers);
+	json_add_bool(object, "everybody", !*snippet->owner);
+	json_object_array_add(listing->array, object);
 }
 
 static int list(struct tool_call *call, const void *bound, struct tool_result *ret, struct err *err)
@@ -316,10 +282,18 @@ static int list(struct tool_call *call, const void *bound, struct tool_result *r
 	struct listing listing = {.array = json_object_new_array()};
 
 	buf_init(&listing.text, LIST_MAX + STORE_SNIPPET_SCHEMA_MAX + SNIPPET_FILE_MAX + 256);
-	int result = arguments->name ? show(call, arguments->name, &listing, err)
-				     : store_snippet_list(call->server->store, call->token->owner, list_one, &listing,
-							  err);
+	struct store *store = call->server->store;
+	const char *owner = call->token->owner;
+	auto_snippet_row struct store_snippet snippet = {0};
+	int result = arguments->name ? check_name(arguments->name, err)
+				     : store_snippet_list(store, owner, list_one, &listing, err);
 
+	if (result == 0 && arguments->name)
+		result = store_snippet_find(store, owner, arguments->name, 0, &snippet, err);
+	if (result == 0 && arguments->name) {
+		list_one(&listing, &snippet);
+		buf_printf(&listing.text, "inputSchema: %s\ncode:\n%s", snippet.schema, snippet.code);
+	}
 	if (result == 0) {
 		if (listing.hidden > 0)
 			buf_printf(&listing.text, "%zu more are not shown: name one\n", listing.hidden);

@@ -62,71 +62,59 @@ bool tool_progress(struct bridge_progress *progress, struct buf *ret)
 	return true;
 }
 
-/* What a server said counts one more, as a sign of life does. */
-static void tell_servers(struct watch *watch)
-{
-	auto_buf struct buf text = {0};
-
-	buf_init(&text, TOOL_PROGRESS_MAX);
-	if (tool_progress(watch->progress, &text))
-		mcp_progress(watch->mcp, watch->mcp->progress + 1, -1, text.data);
-}
-
 static void tell(struct watch *watch)
 {
 	bool due = stream_patience_ms(watch->mcp->stream) == 0;
 	auto_buf struct buf text = {0};
 
-	buf_init(&text, 2 * MCP_PROGRESS_TEXT_MAX);
+	buf_init(&text, MAX(2 * MCP_PROGRESS_TEXT_MAX, TOOL_PROGRESS_MAX));
 	watch->told_us = clock_monotonic_us();
 	progress_new_output(watch->job, watch->offset, &text);
 	/* Bytes of output, or one more where a sign of life was counted before. */
 	if (text.length > 0 || due)
 		mcp_progress(watch->mcp, MAX(watch->offset[0] + watch->offset[1], watch->mcp->progress + 1), -1,
 			     text.length > 0 ? text.data : NULL);
-	if (watch->progress)
-		tell_servers(watch);
-}
-
-static bool cancelled(struct mcp_call *mcp)
-{
-	return mcp->inflight && hub_cancelled(mcp->exchange->server->hub, mcp->inflight);
+	/* What a server said counts one more, as a sign of life does. */
+	buf_reset(&text);
+	if (watch->progress && tool_progress(watch->progress, &text))
+		mcp_progress(watch->mcp, watch->mcp->progress + 1, -1, text.data);
 }
 
 /* -------- questions to the user ----------------------------------------------------------------------- */
 
-/* The client's answer, if it came. One that refuses to ask its user is a no. */
-static int take_answer(struct watch *watch, struct err *err)
+/* On the stream of a legacy session: takes the answer to the question that the client has, if it came, and asks the
+ * next one. A client that refuses to ask its user is a no. */
+static int ask_on_stream(struct watch *watch, const char *who, struct err *err)
 {
 	auto_json struct json_object *answer = NULL;
-	struct err own = ERR_INIT;
-	int result = mcp_question_poll(watch->mcp, &watch->question, 0, &answer, &own);
-
-	if (result == -ERR_CANCELLED) {
-		*err = own;
-		return result;
-	}
-	if (result == 0 && !answer)
-		return 0;
-	mcp_question_end(watch->mcp, &watch->question, false);
-	bridge_question_answer(watch->questions, watch->asked, tool_ask_verdict(answer));
-	watch->asked = 0;
-	return 0;
-}
-
-/* The next question, on the stream of a legacy session. */
-static void ask_next(struct watch *watch, const char *who)
-{
 	struct bridge_question *questions;
-	size_t count = bridge_question_list(watch->questions, 0, &questions);
-	struct err err = ERR_INIT;
+	struct err own = ERR_INIT;
 
+	if (watch->asked && !bridge_question_pending(watch->questions, watch->asked)) {
+		mcp_question_end(watch->mcp, &watch->question, true);
+		watch->asked = 0;
+	}
+	if (watch->asked) {
+		int result = mcp_question_poll(watch->mcp, &watch->question, 0, &answer, &own);
+
+		if (result == -ERR_CANCELLED)
+			*err = own;
+		if (result == -ERR_CANCELLED || (result == 0 && !answer))
+			return MIN(result, 0);
+		mcp_question_end(watch->mcp, &watch->question, false);
+		bridge_question_answer(watch->questions, watch->asked, tool_ask_verdict(answer));
+		watch->asked = 0;
+	}
+	size_t count = bridge_question_list(watch->questions, 0, &questions);
+
+	own = ERR_INIT;
 	if (count > 0 && mcp_question_begin(watch->mcp, "elicitation/create", tool_ask_params(who, questions),
-					    &watch->question, &err) < 0)
-		bridge_questions_refuse(watch->questions, err.text);
+					    &watch->question, &own) < 0)
+		bridge_questions_refuse(watch->questions, own.text);
 	else if (count > 0)
 		watch->asked = questions[0].number;
 	bridge_question_list_free(questions, count);
+	return 0;
 }
 
 /* 0; TOOL_ASKED: the call is answered with the questions; ERR_CANCELLED. */
@@ -136,17 +124,8 @@ static int ask(struct watch *watch, struct tool_run *run, struct tool_call *call
 	struct err own = ERR_INIT;
 
 	bridge_questions_heard(&watch->listener);
-	if (!call->revision->modern) {
-		if (watch->asked && !bridge_question_pending(watch->questions, watch->asked)) {
-			mcp_question_end(watch->mcp, &watch->question, true);
-			watch->asked = 0;
-		}
-		if (watch->asked && take_answer(watch, err) < 0)
-			return -ERR_CANCELLED;
-		if (!watch->asked)
-			ask_next(watch, run->who);
-		return 0;
-	}
+	if (!call->revision->modern)
+		return ask_on_stream(watch, run->who, err);
 	size_t count = bridge_question_list(watch->questions, 0, &questions);
 
 	bridge_question_list_free(questions, count);
@@ -184,7 +163,8 @@ static int wait_and_ask(struct tool_call *call, struct tool_run *run, struct wat
 	int result;
 
 	while ((result = job_wait_some(run->job, call->hangup_fd, wake_fd, patience(watch), err)) > 0) {
-		if (result == JOB_WOKEN && cancelled(call->mcp))
+		if (result == JOB_WOKEN && call->mcp->inflight &&
+		    hub_cancelled(call->mcp->exchange->server->hub, call->mcp->inflight))
 			return err_set(err, ERR_CANCELLED, "the client cancelled it");
 		if (watch->questions && (result = ask(watch, run, call, err)) != 0)
 			return result;
