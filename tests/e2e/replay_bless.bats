@@ -4,42 +4,12 @@
 
 bats_require_minimum_version 1.5.0
 load lib.bash
-
-setup_file() {
-	sp_setup
-	sp_start_jailer
-}
-
-teardown_file() {
-	sp_teardown
-}
+load recorded.bash
 
 setup() {
-	rm -rf "${SP_DIR:?}/data" "$SP_DIR/in"
-	mkdir "$SP_DIR/data"
+	empty_record
 	unset CI
 	sp_stdio
-}
-
-say() { # LANGUAGE CODE [MORE]
-	sp_say run_code "$(jq -cn --arg language "$1" --arg code "$2" --argjson more "${3:-{\}}" '{conversationId: "c", $language, $code} + $more')"
-}
-
-# cli STATUS COMMAND ARGUMENT…: lines in $output, the last in $summary
-cli() {
-	local wanted=$1 command=$2
-	shift 2
-	run "-$wanted" --separate-stderr "$SP_BIN/sallyport" "$command" --config "$SP_CONFIG" --json "$@"
-	echo "$output" "$stderr"
-	summary=$(tail -1 <<<"$output" | jq -c '.summary | del(.seconds)')
-}
-
-id() { # CODE
-	sp_sql "SELECT id FROM execution WHERE instr(code, '$1')"
-}
-
-alter() { # SET CODE
-	sqlite3 "$SP_DIR/data/sallyport.db" "UPDATE execution SET $1 WHERE instr(code, '$2')"
 }
 
 @test "what differs becomes a generation" {

@@ -4,36 +4,20 @@
 
 bats_require_minimum_version 1.5.0
 load lib.bash
-
-setup_file() {
-	sp_setup
-	sp_start_jailer
-}
-
-teardown_file() {
-	sp_teardown
-}
+load recorded.bash
 
 setup() {
-	rm -rf "${SP_DIR:?}/data" "$SP_DIR/in"
-	mkdir "$SP_DIR/data"
+	empty_record
 	cd "$BATS_TEST_TMPDIR" || return
 	all=(--report text=r.txt --report jsonl=r.jsonl --report junit=r.xml --report tap=r.tap --report html=r.html)
 }
 
-say() { # LANGUAGE CODE
-	sp_say run_code "$(jq -cn --arg language "$1" --arg code "$2" '{conversationId: "c", $language, $code}')"
-}
-
+# For people, where `cli` of recorded.bash is for programs.
 cli() { # STATUS COMMAND ARGUMENT…
 	local wanted=$1 command=$2
 	shift 2
 	run "-$wanted" --separate-stderr "$SP_BIN/sallyport" "$command" --config "$SP_CONFIG" "$@"
 	echo "$output" "$stderr"
-}
-
-alter() { # SET CODE
-	sqlite3 "$SP_DIR/data/sallyport.db" "UPDATE execution SET $1 WHERE instr(code, '$2')"
 }
 
 xpath() {
