@@ -1,6 +1,8 @@
 #!/usr/bin/env bats
 # The jailer as a program, and the suites of the jail (test_jail, _limits, _data, _denied, _shared, _host) in every mode that is not the one that the runner of
 # the tests has (modes.bash). The probes are in probes.bats.
+#
+# Takes over a minute: five unit suites run again in each of three modes.
 
 bats_require_minimum_version 1.5.0
 

@@ -1,6 +1,8 @@
 #!/usr/bin/env bats
 # The escape probes in every mode (modes.bash): as the tests run them, with the host looked at, and as `sallyport selftest` does. The table of
 # docs/probes.md is made of what they say (tests/probe/table.sh); UPDATE=1 writes it there.
+#
+# Takes over a minute: 149 attacks in six modes, some of which go on until a limit of time or memory stops them.
 
 bats_require_minimum_version 1.5.0
 

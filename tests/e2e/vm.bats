@@ -1,6 +1,8 @@
 #!/usr/bin/env bats
 # The jail on cgroup v2, in a virtual machine (tests/vm/run): each test here is a program that ran in there, in one of the ways in which
 # a jailer can come to its cgroup. All of them ran in one boot; the guest's own TAP says more and is shown on failure.
+#
+# Takes over a minute: the processors are emulated (docs/hacking.md has the cost of each mode).
 
 setup_file() {
 	cd "$BATS_TEST_DIRNAME/../.." || return
