@@ -17,6 +17,21 @@ load lint.bash
 	[[ $output == *"bad:2:"* && $output == *"bad.bats:3:"* && $output == *"shell: 3 files checked"* ]]
 }
 
+# shellcheck disable=SC2016
+@test "shell: what passed is checked again when it or what it sources changes" {
+	printf '# shellcheck shell=sh disable=SC2034\nname=$(date)\n' >cli/names.bash
+	printf '#!/bin/sh\n. cli/names.bash\nls "$name"\n' >cli/other.sh
+	clean shell
+	clean shell
+	printf '\nls $name\n' >>cli/other.sh
+	found shell 'cli/other.sh:5:4:'
+	found shell 'cli/other.sh:5:4:' # findings are not remembered
+	sed -i '$d' cli/other.sh
+	clean shell
+	sed -i '$d' cli/names.bash
+	found shell 'cli/other.sh:3:'
+}
+
 conf_page() {
 	cat <<-'EOF'
 		.Dd November 21, 2026
