@@ -10,7 +10,9 @@
 import assert from 'node:assert/strict';
 import { spawn, execFile, execFileSync } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync } from 'node:fs';
+import {
+	chmodSync, copyFileSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, renameSync, rmSync, statSync,
+} from 'node:fs';
 import http from 'node:http';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -103,6 +105,24 @@ export function makeState() {
 	return state;
 }
 
+/*
+ * What the interpreters answered a jailer is kept for the next stack (tests/run names the file): to ask all of them takes a second of processor.
+ * The jailer knows what still holds (jail/answers.h).
+ */
+const keptAnswers = process.env.SP_ANSWERS ? `${process.env.SP_ANSWERS}.stack` : null;
+function giveAnswers(state) {
+	if (!keptAnswers || !existsSync(keptAnswers) || existsSync(path.join(state, 'jailer/jailer.sock.answers'))) return;
+	mkdirSync(path.join(state, 'jailer'), { recursive: true });
+	copyFileSync(keptAnswers, path.join(state, 'jailer/jailer.sock.answers'));
+}
+function keepAnswers(state) {
+	const answers = path.join(state, 'jailer/jailer.sock.answers');
+	if (!keptAnswers || !existsSync(answers)) return;
+	if (existsSync(keptAnswers) && statSync(keptAnswers).size >= statSync(answers).size) return;
+	copyFileSync(answers, `${keptAnswers}.${process.pid}`);
+	renameSync(`${keptAnswers}.${process.pid}`, keptAnswers);
+}
+
 /* An answer that takes long comes as a stream with signs of life before it. */
 function answerIn(text, type) {
 	if (!type?.startsWith('text/event-stream')) return JSON.parse(text);
@@ -128,6 +148,8 @@ export class Stack {
 	async begin({ port = 0, state = makeState(), user = null, env = {} }) {
 		this.state = state;
 		this.output = '';
+		this.ownUser = user === null; /* another one may not read what is ours */
+		if (this.ownUser) giveAnswers(state);
 		const identity = user === null ? [] : [`--reuid=${user}`, `--regid=${user}`, '--clear-groups'];
 		this.child = spawn('setpriv', [...identity, '--pdeathsig', 'TERM', path.join(root, 'nginx/dev.sh'), '--bin', bin, '--state', state, String(port)], {
 			stdio: ['ignore', 'pipe', 'pipe'],
@@ -231,6 +253,7 @@ export class Stack {
 		if (!this.status) this.child.kill('SIGTERM');
 		await until('the stack to stop', () => this.status);
 		this.complaints();
+		if (this.ownUser) keepAnswers(this.state);
 		if (!keep) rmSync(this.state, { recursive: true, force: true });
 		return this.status;
 	}
