@@ -8,7 +8,7 @@
 # shellcheck source=tests/lint/common.bash
 source "$(dirname "$0")/common.bash"
 
-BASE=3fe1dde715b9bd7e62c58a45195b238c84926ca1 # older commits keep none of this
+BASE=47c3af0cf051984202e7e792637b8a911064ba1f # older commits keep none of this
 # First words, and endings of first words, that are no imperative; then the verbs that end so. What else is no imperative is for the reader.
 NO_VERB='an?|the|it|its|this|that|these|those|there|what|which|who|whose|where|when|how|why|one|two|three|four|five|six|seven|eight|nine|ten|no|not'
 NO_VERB+='|none|nothing|nobody|every|each|all|both|some|several|many|more|most|fewer|less|long|longer|short|small|new|old|other|another|in|on|at'
