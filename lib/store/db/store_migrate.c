@@ -318,7 +318,8 @@ static int copy_pages(struct store_conn *conn, const char *path, struct err *err
 		result = sqlite3_errcode(to);
 	}
 	if (result != SQLITE_OK)
-		err_set(err, ERR_SYSTEM, "copying the database to %s: %s", path, sqlite3_errstr(result));
+		err_set(err, ERR_SYSTEM, "copying the database to %s: %s", path,
+			to != NULL ? store_sqlite_said(to) : sqlite3_errstr(result));
 	sqlite3_close(to);
 	sqlite3_close(from);
 	return result == SQLITE_OK ? 0 : -ERR_SYSTEM;

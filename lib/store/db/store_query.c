@@ -48,6 +48,14 @@ static int system_error(sqlite3 *db)
 	return disk.f_flag & ST_RDONLY ? EROFS : disk.f_bavail == 0 || disk.f_favail == 0 ? ENOSPC : number;
 }
 
+const char *store_sqlite_said(sqlite3 *db)
+{
+	const int code = sqlite3_errcode(db) & 0xff;
+
+	return code == SQLITE_FULL || (code == SQLITE_IOERR && system_error(db) == ENOSPC) ? "no space left on its disk"
+											    : sqlite3_errmsg(db);
+}
+
 int store_conn_error(struct store_conn *conn, int result, struct err *err)
 {
 	const char *said = conn->db != NULL ? sqlite3_errmsg(conn->db) : sqlite3_errstr(result);

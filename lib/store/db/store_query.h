@@ -32,6 +32,8 @@ enum store_sql {
 struct sqlite3;
 struct sqlite3_stmt;
 struct sqlite3_value;
+/* What SQLite says of its last error, of which a full disk is one in any file: for texts. */
+const char *store_sqlite_said(struct sqlite3 *db);
 struct store_conn {
 	struct sqlite3 *db;
 	struct sqlite3_stmt *statements[SQL_STATEMENTS]; /* prepared on first use */

@@ -48,7 +48,7 @@ static int failed_at(sqlite3 *db, const char *path, struct err *err)
 	const int code = sqlite3_errcode(db) & 0xff;
 
 	return err_set(err, code == SQLITE_CORRUPT || code == SQLITE_NOTADB ? ERR_CORRUPT : ERR_SYSTEM, "%s: %s", path,
-		       code == SQLITE_FULL ? "no space left on its disk" : sqlite3_errmsg(db));
+		       store_sqlite_said(db));
 }
 
 static int copy_pages(sqlite3 *from, sqlite3 *to, const char *path, const struct store_backup *backup, struct err *err)

@@ -72,7 +72,7 @@ int store_bundle_failed(struct store_bundle *bundle, struct err *err)
 		       code == SQLITE_NOTADB    ? ERR_INVALID
 		       : code == SQLITE_CORRUPT ? ERR_CORRUPT
 						: ERR_SYSTEM,
-		       "%s: %s", bundle->path, sqlite3_errmsg(bundle->db));
+		       "%s: %s", bundle->path, store_sqlite_said(bundle->db));
 }
 
 void store_bundle_statement(sqlite3_stmt **statement)
