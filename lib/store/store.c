@@ -196,10 +196,14 @@ static int make_database(struct store *store, struct err *err)
 	return 0;
 }
 
-/* An empty database next to contents is a loss and no first start: the garbage collector would remove them all. */
+/* An empty database next to contents is a loss and no first start: the garbage collector would remove them all. Nor is
+ * a folder that a restore has not filled yet; nothing is made there, so that the restore can be repeated. */
 static int check_first_start(struct store *store, const char *path, struct err *err)
 {
 	bool any = false;
+
+	if (faccessat(store->dir_fd, STORE_RESTORE_MARK, F_OK, 0) == 0)
+		return err_set(err, ERR_CORRUPT, "a restore to %s did not end: repeat sallyport restore", store->path);
 	int result = store_blob_any(store, &any, err);
 
 	if (result < 0 || !any)
@@ -211,14 +215,21 @@ static int check_first_start(struct store *store, const char *path, struct err *
 		path, store->path);
 }
 
+static int make_if_missing(struct store *store, const char *path, struct err *err)
+{
+	const bool missing = faccessat(store->dir_fd, STORE_DATABASE, F_OK, 0) < 0;
+	int failed = missing ? check_first_start(store, path, err) : 0;
+
+	return failed < 0 ? failed : make_database(store, err);
+}
+
 static int open_writer(struct store *store, struct err *err)
 {
 	auto_free char *path = store_database_path(store);
-	int failed, version;
+	int version, failed = store->mode == STORE_SERVE ? make_if_missing(store, path, err) : 0;
 
-	if (store->mode == STORE_SERVE && make_database(store, err) != 0)
-		return -(int)err->code;
-	failed = store_conn_open(path, STORE_CONN_WRITER, &store->writer, &version, err);
+	if (failed == 0)
+		failed = store_conn_open(path, STORE_CONN_WRITER, &store->writer, &version, err);
 	if (failed < 0)
 		return failed;
 	if (version < store_schema_newest && store->mode != STORE_SERVE)

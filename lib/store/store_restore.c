@@ -229,7 +229,11 @@ static int is_in_place(const struct store_restore *restore, const struct folders
 	auto_free char *marked = NULL;
 	size_t length;
 
-	if (faccessat(folders->to_fd, STORE_BACKUP_DATABASE, F_OK, 0) < 0)
+	int version = 0;
+
+	/* A gateway of an earlier release that refused to start left an empty one. */
+	if (faccessat(folders->to_fd, STORE_BACKUP_DATABASE, F_OK, 0) < 0 ||
+	    (store_schema_version(restore->data_dir, &version, NULL) == 0 && version == 0))
 		return 0;
 	if (read_file_at(folders->to_fd, MARK, SHA256_HEX_SIZE, &marked, &length, NULL) == 0 && streq(marked, sum))
 		return 1;

@@ -125,7 +125,8 @@ moment() {
 		[ "$code" = 0 ] || killed=$((killed + 1))
 		if [ ! -e "$SP_DIR/back/sallyport.db" ] && [ -d "$SP_DIR/back/blobs" ]; then
 			run ! timeout 10 "$SP_BIN/sallyport-gateway" --config "$SP_DIR/back.json"
-			rm -f "$SP_DIR/back/sallyport.db"
+			[[ $output == *"a restore to "*" did not end: repeat sallyport restore"* ]]
+			[ ! -e "$SP_DIR/back/sallyport.db" ]
 		fi
 		[ ! -e "$SP_DIR/back/sallyport.db" ] || rm -r "$SP_DIR/back" # it was put in its place before
 	done
