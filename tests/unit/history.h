@@ -3,20 +3,18 @@
  * chance, the program, and the verdicts.
  *
  * A history is made from its seed alone: each step draws from a generator of its own, which begins with the seed and
- * the number of the step. A process that is killed dies at its n-th call that changes a file (fault_kill_at), so it
- * dies at the same place each time, as far as its threads allow.
+ * the number of the step. A process that is killed dies at its n-th call that changes a file (faults.h), so it dies
+ * at the same place each time, as far as its threads allow.
  */
 #pragma once
 
+#include "faults.h"
 #include "store_fixture.h"
 
 #include <fcntl.h>
-#include <signal.h>
 #include <spawn.h>
-#include <stdatomic.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 
 #include "lib/audit/audit_signer.h"
 #include "lib/audit/audit_verify.h"
@@ -158,33 +156,6 @@ static char *pick_row(struct history *h, struct host *host, const char *select)
 
 	return host_ask(host, one);
 }
-
-/* -------- calls that change files ---------------------------------------------------------------------- */
-
-static atomic_int fault_kill_at; /* 0: never */
-
-static void fault_step(void)
-{
-	if (fault_kill_at > 0 && atomic_fetch_sub(&fault_kill_at, 1) == 1)
-		kill(getpid(), SIGKILL);
-}
-
-/* In the place of the C library's, for SQLite as well. */
-#define FAULTY(name, arguments, ...)                                                                                   \
-	long name##_counted arguments __asm__(#name);                                                                  \
-	long name##_counted arguments                                                                                  \
-	{                                                                                                              \
-		fault_step();                                                                                          \
-		return syscall(__VA_ARGS__);                                                                           \
-	}
-FAULTY(write, (int fd, const void *data, size_t length), SYS_write, fd, data, length)
-FAULTY(pwrite, (int fd, const void *data, size_t length, off_t at), SYS_pwrite64, fd, data, length, at)
-FAULTY(pwrite64, (int fd, const void *data, size_t length, off_t at), SYS_pwrite64, fd, data, length, at)
-FAULTY(fsync, (int fd), SYS_fsync, fd)
-FAULTY(fdatasync, (int fd), SYS_fdatasync, fd)
-FAULTY(renameat, (int from, const char *old, int to, const char *new), SYS_renameat, from, old, to, new)
-FAULTY(linkat, (int from, const char *old, int to, const char *new, int flags), SYS_linkat, from, old, to, new, flags)
-FAULTY(unlinkat, (int fd, const char *name, int flags), SYS_unlinkat, fd, name, flags)
 
 /* -------- hosts ---------------------------------------------------------------------------------------- */
 

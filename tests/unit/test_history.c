@@ -71,7 +71,7 @@ static void act_kill(struct history *h, struct host *host)
 
 	if (pid == 0) {
 		h->child = true;
-		fault_kill_at = at;
+		fault_left = at;
 		host_open(h, host);
 		for (int i = 0; i < 4; i++)
 			play_one(h, host, ACTS_SAFE);
