@@ -242,8 +242,9 @@ slurm-test: deps-debian
 # 1,000 random histories from a new seed, 10,000 restores, and a minute of everything at once under each sanitizer (tests/stress/run). The jailer has one thread: ThreadSanitizer is for the others.
 STRESS_SECONDS ?= 60
 stress: deps
-	@$(SUBMAKE) all recorded $(B)/tests/test_history
+	@$(SUBMAKE) all recorded $(B)/tests/test_history $(B)/tests/test_store_faults
 	@HISTORIES=$${HISTORIES:-1000} HISTORY_SEED=$${HISTORY_SEED:-$$(date +%s)} $(B)/tests/test_history
+	@FAULTS=all $(B)/tests/test_store_faults
 	@SP_BIN=$(abspath $(RECORDED)) RESTORES=10000 bats -f 'thousand restores' tests/e2e/files.bats
 	@$(SUBMAKE) SAN=thread B=build/san-thread all
 	@$(SUBMAKE) SAN=address,undefined B=build/san all

@@ -13,13 +13,20 @@
 #include <fcntl.h>
 #include <string.h>
 
+#include "lib/audit/audit_bundle.h"
 #include "lib/audit/audit_verify.h"
 #include "lib/base/log.h"
+#include "lib/store/record/store_drain.h"
 #include "lib/store/record/store_token.h"
+#include "lib/store/retention/store_erase.h"
+#include "lib/store/retention/store_gc.h"
 #include "lib/store/transfer/store_backup.h"
+#include "lib/store/transfer/store_bundle.h"
 
 #define RUNS        3 /* of the record that is carried */
 #define RUNS_BEFORE 2 /* of it when the older backup and the older export were made */
+#define RUNS_OLD    5 /* of tests/data/rows-1.sql */
+#define ROUNDS      3 /* of two at once */
 
 enum { EXIT_FAILED = 1, EXIT_WRONG = 3 };
 
@@ -92,6 +99,118 @@ static int restore_to(const char *name, const char *to, struct err *err)
 static int work_restore(struct err *err)
 {
 	return restore_to("save", "out", err);
+}
+
+static int add(void *bundle, const struct store_execution *execution)
+{
+	struct {
+		struct store_bundle *bundle;
+		struct store *store;
+		struct err *err;
+		int result;
+	} *to = bundle;
+
+	return to->result = store_bundle_add(to->bundle, to->store, execution->id, to->err);
+}
+
+/* `owner`: who moves; NULL: nobody. */
+static int export_to(const char *from, const char *name, const char *owner, struct err *err)
+{
+	auto_free char *data = at(from), *path = at(name);
+	struct {
+		struct store_bundle *bundle;
+		struct store *store;
+		struct err *err;
+		int result;
+	} to = {.err = err};
+	struct store_carried carried = {0};
+	const struct store_filter filter = {0};
+	int result = store_open(data, STORE_WRITE, &to.store, err);
+
+	if (result < 0)
+		return result;
+	result = store_bundle_new(path, &to.bundle, err);
+	if (result == 0)
+		result = store_execution_list(to.store, &filter, add, &to, err);
+	if (result == 0)
+		result = to.result;
+	if (result == 0 && owner)
+		result = store_bundle_owner_add(to.bundle, to.store, owner, &carried, err);
+	if (result == 0)
+		result = store_bundle_audit_add(to.bundle, to.store, err);
+	if (result == 0)
+		result = audit_bundle_prove(to.bundle, data, NULL, err);
+	if (result == 0)
+		result = store_bundle_finish(to.bundle, to.store, err);
+	store_bundle_close(to.bundle);
+	store_close(to.store);
+	return result;
+}
+
+static int work_export(struct err *err)
+{
+	return export_to("data", "out", NULL, err);
+}
+
+static int import_from(const char *name, struct err *err)
+{
+	auto_free char *data = at("out"), *path = at(name);
+	struct store_bundle *bundle = NULL;
+	struct store *store = NULL;
+	struct store_carried carried = {0};
+	int version = 0, result = store_bundle_open(path, &bundle, err);
+
+	if (result == 0) /* the database is made where there is none */
+		result = store_open(data,
+				    store_schema_version(data, &version, NULL) == 0 && version > 0 ? STORE_WRITE
+												    : STORE_SERVE,
+				    &store, err);
+	if (result == 0)
+		result = store_bundle_import(bundle, store, &carried, err);
+	store_close(store);
+	store_bundle_close(bundle);
+	return result;
+}
+
+static int work_import(struct err *err)
+{
+	return import_from("bundle", err);
+}
+
+static int work_move_in(struct err *err)
+{
+	return import_from("moving", err);
+}
+
+static int work_upgrade(struct err *err)
+{
+	auto_free char *data = at("out");
+	struct store *store;
+	int result = store_open(data, STORE_SERVE, &store, err);
+
+	if (result == 0)
+		store_close(store);
+	return result;
+}
+
+static int work_forget(struct err *err)
+{
+	auto_free char *data = at("out");
+	const struct store_erase erase = {
+		.what = STORE_ERASE_CONTENT, .owner = "ann", .before_us = INT64_MAX, .why = "request"};
+	const struct store_gc gc = {.now_us = clock_now_us() + 2 * STORE_BLOB_GRACE_US, .vacuum = true};
+	struct store_erased erased = {0};
+	struct store_collected collected;
+	struct store *store;
+	int result = store_open(data, STORE_WRITE, &store, err);
+
+	if (result < 0)
+		return result;
+	result = store_forget(store, &erase, &erased, err);
+	if (result == 0)
+		result = store_gc(store, &gc, &collected, err);
+	store_close(store);
+	return result;
 }
 
 /* -------- what they leave ------------------------------------------------------------------------------ */
@@ -181,6 +300,53 @@ static int64_t left_by_restore(void)
 	return -1;
 }
 
+static int64_t left_by_export(void)
+{
+	auto_free char *out = at("out");
+	struct store_bundle *bundle;
+	struct err err = ERR_INIT;
+	char why[512];
+
+	if (access(out, F_OK) < 0)
+		return -1;
+	ok(store_bundle_open(out, &bundle, &err));
+	store_bundle_close(bundle);
+	if (!holds(out, why, sizeof(why)))
+		fail_msg("%s", why);
+	return count(out, "SELECT count(*) FROM execution");
+}
+
+/* The rows of the old release have no contents. */
+static int64_t left_by_upgrade(void)
+{
+	auto_free char *out = at("out"), *database = at("out/sallyport.db");
+	struct err err = ERR_INIT;
+
+	ok(work_upgrade(&err));
+	assert_int_equal(count(database, "SELECT count(*) FROM pragma_foreign_key_check"), 0);
+	assert_int_equal(count(database, "SELECT quick_check = 'ok' FROM pragma_quick_check"), 1);
+	return count(database, "SELECT count(*) FROM execution");
+}
+
+static int64_t left_in_record(void)
+{
+	auto_free char *out = at("out"), *database = at("out/sallyport.db");
+
+	/* one that was killed before it made its tables is none */
+	return access(database, F_OK) == 0 && count(database, "PRAGMA user_version") > 0 ? runs_of(out) : -1;
+}
+
+/* Runs that ann still has. */
+static int64_t left_by_forget(void)
+{
+	auto_free char *out = at("out"), *database = at("out/sallyport.db");
+	const struct fixture f = {.data = out};
+
+	runs_of(out);
+	assert_counted(&f);
+	return count(database, "SELECT count(*) FROM execution WHERE owner = 'ann' AND erased IS NULL");
+}
+
 /* -------- the table ------------------------------------------------------------------------------------ */
 
 static const struct work {
@@ -196,6 +362,16 @@ static const struct work {
 	{"backup into an older one", "rm -rf out && cp -r save.before out", work_backup, left_by_backup, RUNS_BEFORE,
 	 RUNS, false, ERR_BUSY},
 	{"restore", "rm -rf out", work_restore, left_by_restore, -1, RUNS, false, ERR_BUSY},
+	{"export", "rm -rf out*", work_export, left_by_export, -1, RUNS, false, ERR_NONE},
+	{"export over an older one", "rm -rf out* && cp bundle.before out", work_export, left_by_export, RUNS_BEFORE,
+	 RUNS, false, ERR_NONE},
+	{"import", "rm -rf out && cp -r empty out", work_import, left_in_record, 0, RUNS, false, ERR_NONE},
+	{"import where there is nothing", "rm -rf out", work_import, left_in_record, -1, RUNS, true, ERR_CONFLICT},
+	{"import of an owner", "rm -rf out && cp -r empty out", work_move_in, left_in_record, 0, RUNS, false,
+	 ERR_CONFLICT},
+	{"upgrade", "rm -rf out && cp -r old out", work_upgrade, left_by_upgrade, RUNS_OLD, RUNS_OLD, false,
+	 ERR_CONFLICT},
+	{"forget and gc", "rm -rf out && cp -r data out", work_forget, left_by_forget, RUNS, 0, true, ERR_CONFLICT},
 };
 
 /* -------- the record ----------------------------------------------------------------------------------- */
@@ -222,6 +398,14 @@ static void run_one(struct fixture *f, int n)
 	finish(f->store, &run, &made, 1);
 }
 
+static void make_old(void)
+{
+	shell("mkdir old && printf 0123456789abcdef0123456789abcdef >old/secret.key && "
+	      "(echo 'PRAGMA journal_mode = WAL;'; cat '%s/tests/data/schema-1.sql' '%s/tests/data/rows-1.sql') | "
+	      "sqlite3 old/sallyport.db >log",
+	      getenv("PWD"), getenv("PWD"));
+}
+
 static int make_all(void **state)
 {
 	struct fixture f = {0};
@@ -241,13 +425,18 @@ static int make_all(void **state)
 	ok(store_open(f.data, STORE_SERVE, &f.store, &err));
 	ok(store_token_add(f.store, "ann", "laptop", text, &token, &err));
 	for (int n = 0; n < RUNS; n++) {
-		if (n == RUNS_BEFORE)
+		if (n == RUNS_BEFORE) {
 			ok(back_up("save.before", &err));
+			ok(export_to("data", "bundle.before", NULL, &err));
+		}
 		run_one(&f, n);
 	}
 	store_close(f.store);
 	ok(back_up("save", &err));
+	ok(export_to("data", "bundle", NULL, &err));
+	ok(export_to("data", "moving", "ann", &err));
 	free(f.data);
+	make_old();
 	return 0;
 }
 
@@ -345,9 +534,34 @@ static void killed(void **state)
 	every_call(FAULT_KILL, "killed");
 }
 
+static void full(void **state)
+{
+	(void)state;
+	every_call(FAULT_FULL, "full");
+}
+
+/* Two at once: one gets through, the other too or is refused, and what they leave is whole. */
+static void twice(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(works); i++)
+		for (int round = 0; round < ROUNDS; round++) {
+			const struct work *work = &works[i];
+
+			shell("%s", work->prepare);
+			pid_t one = start(work, FAULT_KILL, 0), two = start(work, FAULT_KILL, 0);
+			const int first = wait_for(one), second = wait_for(two);
+
+			if ((first != 0 && second != 0) || MAX(first, second) > EXIT_FAILED ||
+			    (work->refused == ERR_NONE && first + second != 0))
+				fail_msg("%s twice: %d and %d", work->name, first, second);
+			check(work, "twice", round, true);
+		}
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(killed)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(killed), cmocka_unit_test(full), cmocka_unit_test(twice)};
 
 	return cmocka_run_group_tests(tests, make_all, remove_all);
 }
