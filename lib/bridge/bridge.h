@@ -34,7 +34,6 @@
 #define BRIDGE_FRAME_EXTRA  (256 * 1024) /* of a frame, besides its arguments */
 #define BRIDGE_WHO_SIZE     24
 #define BRIDGE_WORK_US      100000 /* of the thread that a run's frames may take at once: reading, lists, searches */
-#define BRIDGE_WORK_SHARE   8      /* one part in so many of the thread is every run's, beyond that */
 
 struct bridge;
 /* Served by the thread of `upstream`, which must outlive it; NULL: by a thread of its own. */

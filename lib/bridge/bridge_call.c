@@ -356,7 +356,8 @@ void bridge_take_answers(struct bridge *bridge)
 
 int64_t bridge_deadline(const struct bridge_run *run)
 {
-	int64_t until = MIN(bridge_clock_deadline(run), run->rests_until_us ? run->rests_until_us : INT64_MAX);
+	const int64_t rests_until = run->share.rests_until_us ? run->share.rests_until_us : INT64_MAX;
+	int64_t until = MIN(bridge_clock_deadline(run), rests_until);
 
 	for (const struct bridge_inflight *inflight = run->inflight; inflight; inflight = inflight->next)
 		until = MIN(until, inflight->deadline_us);

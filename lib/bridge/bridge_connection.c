@@ -54,36 +54,13 @@ static bool may_read(const struct bridge_connection *connection)
 {
 	const struct bridge_run *run = connection->run;
 
-	return connection->n_outputs < BRIDGE_UNREAD && run->held < BRIDGE_HELD_MAX && !run->rests_until_us;
-}
-
-/* Processor time of this thread: where the machine is busy a run does not pay for others. */
-static int64_t thread_us(void)
-{
-	struct timespec time;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-	return time.tv_sec * INT64_C(1000000) + time.tv_nsec / 1000;
-}
-
-/* A frame took so much of the thread, which all runs share. A run that takes more than its share rests. */
-static void charge(struct bridge_run *run, int64_t used_us)
-{
-	const int64_t now = clock_monotonic_us(), won = (now - run->worked_at_us) / BRIDGE_WORK_SHARE;
-
-	run->work_left_us = MIN(run->work_left_us + won, run->spec.caps.work_us) - used_us;
-	run->worked_at_us = now;
-	if (run->work_left_us >= 0)
-		return;
-	run->rests_until_us = now - run->work_left_us * BRIDGE_WORK_SHARE;
-	run->report.rests++;
+	return connection->n_outputs < BRIDGE_UNREAD && run->held < BRIDGE_HELD_MAX && !run->share.rests_until_us;
 }
 
 void bridge_rested(struct bridge_run *run, int64_t now_us)
 {
-	if (!run->rests_until_us || now_us < run->rests_until_us)
+	if (!run->share.rests_until_us || share_rests(&run->share, now_us))
 		return;
-	run->rests_until_us = 0;
 	for (struct bridge_connection *connection = run->connections; connection; connection = connection->next)
 		bridge_connection_watch(connection);
 }
@@ -175,7 +152,7 @@ static void end(struct bridge_connection *connection, const char *text)
 /* A whole frame is there. */
 static void take(struct bridge_connection *connection)
 {
-	const int64_t began_us = thread_us();
+	const int64_t began_us = share_clock();
 	auto_free char *bytes = steal(&connection->frame);
 	struct bridge_frame frame = {.id = -1};
 	struct err err = ERR_INIT;
@@ -196,7 +173,7 @@ static void take(struct bridge_connection *connection)
 			bridge_asked(connection, &frame);
 	}
 	bridge_frame_clear(&frame);
-	charge(connection->run, thread_us() - began_us);
+	connection->run->report.rests += share_charge(&connection->run->share, began_us);
 }
 
 /* Where the next bytes go, and how many at most. */

@@ -7,6 +7,7 @@
 #include "bridge.h"
 #include "bridge_frame.h"
 #include "lib/base/buf.h"
+#include "lib/base/share.h"
 #include "lib/base/util.h"
 
 struct bridge_watch {
@@ -78,8 +79,7 @@ struct bridge_run {
 	size_t owed;   /* answers that are to come, also of in-flight requests that nobody waits for */
 	struct bridge_report report;
 	int64_t result_bytes;
-	int64_t work_left_us, worked_at_us; /* of caps.work_us, at that time */
-	int64_t rests_until_us;             /* no frame is read before; 0: it does not rest */
+	struct share share; /* of the thread; while it rests no frame is read */
 	int64_t waits_since_us, credit_us, waited_us; /* since 0: it does not wait */
 	bool told;                                    /* that it waits */
 	size_t asking;                                /* in-flight requests that are held */

@@ -214,8 +214,7 @@ int bridge_open(struct bridge *bridge, const struct bridge_spec *spec, struct br
 	for (size_t i = 0; i < spec->count; i++)
 		run->lists[i] = upstream_list_keep(spec->lists[i]);
 	run->spec.lists = run->lists;
-	run->work_left_us = spec->caps.work_us;
-	run->worked_at_us = clock_monotonic_us();
+	share_init(&run->share, spec->caps.work_us);
 	run->watch.ready = bridge_accept;
 	run->inflight_last = &run->inflight;
 	run->listener = steal_fd(&listener);
