@@ -21,11 +21,13 @@
 
 #include "lib/base/buf.h"
 #include "lib/base/mask.h"
+#include "lib/base/share.h"
 #include "upstream.h"
 #include "upstream_raw.h"
 #include "upstream_revision.h"
 
 #define CONNECTION_IN_FLIGHT 16
+#define CONNECTION_WORK_US   20000 /* of the thread that what a server sends may take at once; see share.h */
 #define CONNECTION_LIST_MAX  (8 << 20) /* bytes of all pages of a list */
 
 enum connection_state {
@@ -167,6 +169,7 @@ struct upstream_connection {
 	int64_t started_us;
 	char problem[ERR_TEXT_SIZE]; /* of the last failure; "": none */
 	struct mask *mask;           /* of the server's secrets */
+	struct share share; /* of the thread; while it rests nothing of it is read */
 	struct upstream_list *list;
 	int64_t list_until_us, list_not_before_us;
 	char *instructions, *version;

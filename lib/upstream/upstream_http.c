@@ -74,9 +74,16 @@ static void fail_transfer(struct transfer *transfer, enum failure_kind kind, con
 	connection_failed(transfer->exchange, &(struct failure){.kind = kind, .text = text});
 }
 
+static bool rests(const struct transfer *transfer)
+{
+	return share_rests(&transfer->connection->share, transfer->connection->loop->now_us);
+}
+
 /* One message, or an array of them as revision 2025-03-26 has it. */
 static void deliver(struct transfer *transfer, const char *text, size_t length)
 {
+	const int64_t began_us = share_clock();
+	struct share *share = &transfer->connection->share;
 	auto_buf struct buf clean;
 	struct err err = ERR_INIT;
 	struct raw value, item;
@@ -92,11 +99,12 @@ static void deliver(struct transfer *transfer, const char *text, size_t length)
 		connection_received(transfer->connection, transfer->exchange, value);
 	while (transfer->exchange != NULL && raw_item(value, &at, &item))
 		connection_received(transfer->connection, transfer->exchange, item);
+	share_charge(share, began_us);
 }
 
 static void deliver_events(struct transfer *transfer)
 {
-	while (transfer->exchange != NULL && transfer->first != NULL) {
+	while (transfer->exchange != NULL && transfer->first != NULL && !rests(transfer)) {
 		struct message *message = transfer->first;
 
 		transfer->first = message->next;
@@ -190,7 +198,7 @@ static void transfer_done(struct transfer *transfer)
 	long status = 0;
 
 	deliver_events(transfer);
-	if (transfer->exchange == NULL)
+	if (transfer->exchange == NULL || transfer->first != NULL)
 		return;
 	curl_easy_getinfo(transfer->easy, CURLINFO_RESPONSE_CODE, &status);
 	if (transfer->code != CURLE_OK) {
@@ -233,16 +241,19 @@ void http_turn(struct connection_loop *loop)
 		transfer->code = message->data.result;
 		transfer->done = true;
 	}
-	/* Transfers that begin meanwhile are put in front: they have nothing yet. */
+	/* Transfers that begin meanwhile are put in front: they have nothing yet. What came of a connection that rests
+	 * waits, and no more of it is read (take_body). */
 	for (struct transfer *transfer = http->transfers; transfer != NULL; transfer = transfer->next) {
 		if (transfer->connection == NULL && transfer->done)
 			transfer->dead = true;
-		if (transfer->dead || transfer->connection == NULL)
+		if (transfer->dead || transfer->connection == NULL || rests(transfer))
 			continue;
 		if (transfer->done)
 			transfer_done(transfer);
 		else if (transfer->first != NULL)
 			deliver_events(transfer);
+		else if (transfer->paused && !(transfer->paused = false))
+			curl_easy_pause(transfer->easy, CURLPAUSE_CONT);
 		if (!transfer->dead && transfer->easy == NULL && transfer->resume_us <= loop->now_us)
 			http_transfer_begin(transfer, transfer->connection, "GET",
 					    transfer->sse.id[0] != '\0' ? transfer->sse.id : NULL);
@@ -255,9 +266,13 @@ int64_t http_wake(const struct connection_loop *loop)
 	const struct http *http = loop->multi;
 	int64_t wake = INT64_MAX;
 
-	for (const struct transfer *transfer = http->transfers; transfer != NULL; transfer = transfer->next)
+	for (const struct transfer *transfer = http->transfers; transfer != NULL; transfer = transfer->next) {
 		if (transfer->easy == NULL)
 			wake = MIN(wake, transfer->dead ? 0 : transfer->resume_us);
+		else if (transfer->connection != NULL &&
+			 (transfer->done || transfer->first != NULL || transfer->paused))
+			wake = MIN(wake, transfer->connection->share.rests_until_us);
+	}
 	return wake;
 }
 

@@ -53,6 +53,9 @@ static size_t take_body(char *data, size_t size, size_t count, void *arg)
 
 	if (transfer->exchange == NULL)
 		return transfer->connection == NULL ? length : 0;
+	transfer->paused = share_rests(&transfer->connection->share, transfer->connection->loop->now_us);
+	if (transfer->paused)
+		return CURL_WRITEFUNC_PAUSE;
 	if (transfer->streams) {
 		sse_reader_read(&transfer->sse, data, length, keep_event, transfer);
 		transfer->large = transfer->sse.overflow;
@@ -210,10 +213,11 @@ static CURL *new_handle(void)
 	return easy;
 }
 
-static void give_back(struct http *http, CURL *easy)
+/* One that was paused is not used again. */
+static void give_back(struct http *http, CURL *easy, bool paused)
 {
 	curl_multi_remove_handle(http->multi, easy);
-	if (http->n_spare == HTTP_SPARE) {
+	if (paused || http->n_spare == HTTP_SPARE) {
 		curl_easy_cleanup(easy);
 		return;
 	}
@@ -223,7 +227,7 @@ static void give_back(struct http *http, CURL *easy)
 void http_transfer_end(struct transfer *transfer, struct http *http)
 {
 	if (transfer->easy != NULL)
-		give_back(http, transfer->easy);
+		give_back(http, transfer->easy, transfer->paused);
 	curl_slist_free_all(transfer->headers);
 	transfer->easy = NULL;
 	transfer->headers = NULL;
@@ -240,7 +244,7 @@ void http_transfer_begin(struct transfer *transfer, struct upstream_connection *
 	http_transfer_end(transfer, http);
 	easy = transfer->easy = http->n_spare > 0 ? http->spare[--http->n_spare] : new_handle();
 	transfer->posts = post;
-	transfer->done = transfer->streams = transfer->large = false;
+	transfer->done = transfer->streams = transfer->large = transfer->paused = false;
 	transfer->retry_after_us = -1;
 	buf_reset(&transfer->body);
 	set_headers(transfer, connection, get, last_id);

@@ -27,6 +27,7 @@ struct transfer {
 	struct buf body;
 	struct sse_reader sse;
 	bool streams, large, private_address, done, dead;
+	bool paused;       /* its connection rests */
 	bool posts, again; /* again: libcurl would have sent it a second time */
 	CURLcode code;
 	struct message *first, **last; /* events that came */

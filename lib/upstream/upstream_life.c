@@ -50,6 +50,7 @@ struct upstream_connection *connection_new(struct connection_loop *loop, const s
 	connection->protocol = "";
 	connection->used_us = loop->now_us;
 	connection->mask = mask_of(key->server);
+	share_init(&connection->share, CONNECTION_WORK_US);
 	return connection;
 }
 

@@ -228,6 +228,8 @@ static void wrong_line(struct pipe_wire *wire, const char *text, size_t length, 
 
 static void take_line(struct pipe_wire *wire, const char *text, size_t length)
 {
+	const int64_t began_us = share_clock();
+	struct share *share = &wire->connection->share;
 	auto_buf struct buf clean;
 	struct raw value, item;
 	struct err err = ERR_INIT;
@@ -236,6 +238,7 @@ static void take_line(struct pipe_wire *wire, const char *text, size_t length)
 	buf_init(&clean, wire->line.max);
 	if (raw_check(text, length, &clean, &err) < 0) {
 		wrong_line(wire, text, length, &err);
+		share_charge(share, began_us);
 		return;
 	}
 	value = raw_value(clean.data, clean.length);
@@ -243,6 +246,7 @@ static void take_line(struct pipe_wire *wire, const char *text, size_t length)
 		connection_received(wire->connection, NULL, value);
 	while (wire->connection != NULL && raw_item(value, &at, &item))
 		connection_received(wire->connection, NULL, item);
+	share_charge(share, began_us);
 }
 
 /* A line that was too long: `line` holds its begin and, behind ID_REACH bytes, its end. */
@@ -313,6 +317,12 @@ static void take_errors(struct pipe_wire *wire, const char *data, size_t length)
 	wire->n_errors += length;
 }
 
+/* A connection that rests is not read. */
+static bool rests(const struct pipe_wire *wire)
+{
+	return wire->connection != NULL && share_rests(&wire->connection->share, wire->loop->now_us);
+}
+
 /* Once a turn, so that none keeps the others waiting. */
 static void read_from(struct pipe_wire *wire, int *fd, void (*take)(struct pipe_wire *, const char *, size_t))
 {
@@ -363,7 +373,8 @@ void pipes_turn(struct connection_loop *loop)
 		if (wire->outgoing.length > wire->written && wire->in >= 0)
 			write_out(wire);
 		read_from(wire, &wire->error, take_errors);
-		read_from(wire, &wire->out, take_output);
+		if (!rests(wire))
+			read_from(wire, &wire->out, take_output);
 	}
 	for (struct pipe_wire **at = &loop->pipes->wires; *at != NULL;) {
 		struct pipe_wire *wire = *at;
@@ -384,6 +395,8 @@ int64_t pipes_wake(const struct connection_loop *loop)
 	for (const struct pipe_wire *wire = loop->pipes->wires; wire != NULL; wire = wire->next)
 		if (wire->connection == NULL)
 			wake = MIN(wake, loop->now_us + LAST_WAIT);
+		else if (rests(wire))
+			wake = MIN(wake, wire->connection->share.rests_until_us);
 	return wake;
 }
 
@@ -397,7 +410,9 @@ size_t pipes_poll(const struct connection_loop *loop, struct pollfd *ret, size_t
 	size_t count = 0;
 
 	for (const struct pipe_wire *wire = loop->pipes->wires; wire != NULL && count + 3 <= room; wire = wire->next) {
-		const struct pollfd fds[] = {{wire->out, POLLIN, 0}, {wire->error, POLLIN, 0}, {wire->in, POLLOUT, 0}};
+		const struct pollfd fds[] = {{rests(wire) ? -1 : wire->out, POLLIN, 0},
+					     {wire->error, POLLIN, 0},
+					     {wire->in, POLLOUT, 0}};
 
 		for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
 			if ((i < 2 || wire->outgoing.length > wire->written) && fds[i].fd >= 0)
