@@ -3,66 +3,142 @@
  *
  * A child waits for the end of this process at a pipe whose other end only this process holds, and then removes the
  * folder. So an interrupt, a signal and kill -9 leave nothing behind.
+ *
+ * Where the child is killed as well (a group of processes, a container, the power) the folder stays. Both hold a lock
+ * on it, so the next start of this user removes every folder of that kind whose lock is free.
  */
 #include "scratch.h"
 
+#include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
+#include <fts.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "lib/base/util.h"
 
-static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *walk)
+#define PREFIX   "sallyport-scratch-"
+#define ATTEMPTS 8 /* another start may take a new folder for one that was left, until it is locked */
+
+/* What cannot be removed stays, the rest goes. */
+static void remove_all(char *path)
 {
-	(void)st;
-	(void)type;
-	(void)walk;
-	remove(path);
-	return 0; /* what cannot be removed stays, the rest goes */
+	char *const paths[] = {path, NULL};
+	FTS *walk = fts_open(paths, FTS_PHYSICAL | FTS_NOCHDIR | FTS_XDEV, NULL);
+	const FTSENT *entry;
+
+	while (walk && (entry = fts_read(walk))) {
+		if (entry->fts_info == FTS_D)
+			chmod(entry->fts_accpath, 0700); /* a package may have folders that are read-only */
+		else
+			remove(entry->fts_accpath);
+	}
+	if (walk)
+		fts_close(walk);
 }
 
-/* The child; it holds none of our descriptors, or a reader of our output would wait for it. */
-_Noreturn static void wait_and_remove(int pipe_fd, const char *path)
+/* The folder, locked; -1: it is somebody else's, in use, or gone. */
+static int lock_folder(const char *path)
 {
+	auto_close int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	struct stat held, named;
+
+	if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) || fstat(fd, &held) || lstat(path, &named) ||
+	    held.st_ino != named.st_ino || held.st_dev != named.st_dev || held.st_uid != geteuid())
+		return -1;
+	return steal_fd(&fd);
+}
+
+static void remove_leftovers(const char *base)
+{
+	DIR *list = opendir(base);
+	const struct dirent *entry;
+
+	while (list && (entry = readdir(list))) {
+		if (strncmp(entry->d_name, PREFIX, strlen(PREFIX)) != 0)
+			continue;
+		auto_free char *path = xasprintf("%s/%s", base, entry->d_name);
+		auto_close int lock = lock_folder(path);
+
+		if (lock >= 0)
+			remove_all(path);
+	}
+	if (list)
+		closedir(list);
+}
+
+/* The child; it holds none of our descriptors but the lock, or a reader of our output would wait for it. */
+_Noreturn static void wait_and_remove(int pipe_fd, int lock, char *path)
+{
+	const int low = MIN(pipe_fd, lock), high = MAX(pipe_fd, lock);
 	sigset_t all;
 	char byte;
 
 	sigfillset(&all);
 	sigprocmask(SIG_BLOCK, &all, NULL);
-	if ((pipe_fd == 0 || close_range(0, (unsigned)pipe_fd - 1, 0) == 0) &&
-	    close_range((unsigned)pipe_fd + 1, ~0U, 0) == 0) {
+	if ((low == 0 || close_range(0, (unsigned)low - 1, 0) == 0) &&
+	    (high == low + 1 || close_range((unsigned)low + 1, (unsigned)high - 1, 0) == 0) &&
+	    close_range((unsigned)high + 1, ~0U, 0) == 0) {
 		while (read(pipe_fd, &byte, 1) > 0)
 			;
-		nftw(path, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+		remove_all(path);
 	}
 	_exit(0);
+}
+
+/* A new folder and its lock. */
+static int make_folder(const char *base, char **ret_path, int *ret_lock, struct err *err)
+{
+	for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
+		auto_free char *path = xasprintf("%s/" PREFIX "XXXXXX", base);
+
+		if (!mkdtemp(path))
+			return err_errno(err, "making a folder %s", path);
+		*ret_lock = lock_folder(path);
+		if (*ret_lock >= 0) {
+			*ret_path = steal(&path);
+			return 0;
+		}
+	}
+	return err_set(err, ERR_SYSTEM, "making a folder in %s: each new one was removed at once", base);
 }
 
 int scratch_folder(char **ret, struct err *err)
 {
 	const char *base = getenv("TMPDIR");
-	auto_free char *path = xasprintf("%s/sallyport-XXXXXX", base && *base == '/' ? base : "/tmp");
-	int ends[2];
+	auto_free char *path = NULL;
+	int ends[2], lock = -1;
 
-	if (!mkdtemp(path))
-		return err_errno(err, "making a folder %s", path);
+	if (!base || *base != '/')
+		base = "/tmp";
+	remove_leftovers(base);
+	int result = make_folder(base, &path, &lock, err);
+
+	if (result < 0)
+		return result;
 	if (pipe2(ends, O_CLOEXEC) < 0) {
+		result = err_errno(err, "making a pipe");
 		rmdir(path);
-		return err_errno(err, "making a pipe");
+		close(lock);
+		return result;
 	}
 	pid_t child = fork();
 
 	if (child == 0)
-		wait_and_remove(ends[0], path);
-	close(ends[0]); /* the other end stays open until we are gone */
+		wait_and_remove(ends[0], lock, path);
+	close(ends[0]); /* the other end stays open until we are gone, and so does the lock */
 	if (child < 0) {
+		result = err_errno(err, "starting a process");
 		close(ends[1]);
 		rmdir(path);
-		return err_errno(err, "starting a process");
+		close(lock);
+		return result;
 	}
 	*ret = steal(&path);
 	return 0;

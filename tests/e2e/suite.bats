@@ -180,6 +180,54 @@ no_scratch() {
 	sp_until "" no_scratch
 }
 
+@test "the next start of the same user removes scratch folders that were left" {
+	say bash 'echo one'
+	sp_stdio_end
+	cli 0 promote --suite s --all
+	mkdir -p "$TMPDIR/sallyport-scratch-left01/below" "$TMPDIR/sallyport-scratch-used01"
+	echo x >"$TMPDIR/sallyport-scratch-left01/below/file"
+	chmod 0500 "$TMPDIR/sallyport-scratch-left01/below"
+	ln -s "$TMPDIR/sallyport-scratch-left01" "$TMPDIR/sallyport-scratch-link01"
+	mkdir "$TMPDIR/sallyport-1000"
+	exec 7<"$TMPDIR/sallyport-scratch-used01"
+	flock -n 7
+	cli 0 grade s
+	[ ! -e "$TMPDIR/sallyport-scratch-left01" ]
+	[ -d "$TMPDIR/sallyport-scratch-used01" ]
+	[ -h "$TMPDIR/sallyport-scratch-link01" ]
+	[ -d "$TMPDIR/sallyport-1000" ]
+	exec 7<&-
+	rm "$TMPDIR/sallyport-scratch-link01"
+	cli 0 grade s
+	rmdir "$TMPDIR/sallyport-1000"
+	sp_until "" no_scratch
+}
+
+@test "no scratch folder stays after a signal, or kill -9 of the whole group" {
+	local signal grading saying
+	say bash 'echo one'
+	sp_say run_code "$(jq -cn --arg code "sleep $SP_ASLEEP" '{conversationId: "c", language: "bash", $code, timeout_seconds: 300}')" &
+	saying=$!
+	sp_wake
+	wait "$saying"
+	sp_stdio_end
+	cli 0 promote --suite quick "$(id one)"
+	cli 0 promote --suite s "$(id sleep)"
+	for signal in INT TERM KILL; do
+		setsid env --default-signal=INT "$SP_BIN/sallyport" grade --config "$SP_CONFIG" s >/dev/null 2>&1 3>&- &
+		grading=$!
+		sp_until "$grading" sp_asleep
+		kill -"$signal" -- "-$grading"
+		wait "$grading" || true
+		sp_until "" sp_none_asleep
+		[ "$signal" = KILL ] || sp_until "" no_scratch
+	done
+	# What would have removed it was killed, too: the next start does.
+	[ -n "$(compgen -G "$TMPDIR/sallyport-scratch-*")" ]
+	cli 0 grade quick
+	sp_until "" no_scratch
+}
+
 @test "--resume after kill -9 gives the same report" {
 	say python 'print("one")'
 	sp_say run_code "$(jq -cn --arg code "sleep $SP_ASLEEP" '{conversationId: "c", language: "bash", $code, timeout_seconds: 300}')" &
