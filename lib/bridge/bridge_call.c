@@ -448,6 +448,9 @@ static size_t add_record(struct bridge_connection *connection, const struct brid
 		.state = "refused",
 		.queued_us = clock_now_us(),
 	};
+	/* Here and not at the run's end: there the thread that ends all runs would do it, for all calls at once. */
+	bridge_record_hash(report->records[report->count].arguments, frame->arguments ? frame->length : 2,
+			   report->records[report->count].arguments_hash);
 	return report->count++;
 }
 

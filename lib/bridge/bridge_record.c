@@ -58,7 +58,6 @@ void bridge_record(struct upstream_list *const *lists, size_t count, struct brid
 
 		if (!call->result)
 			call->result = xstrdup("");
-		bridge_record_hash(call->arguments, strlen(call->arguments), call->arguments_hash);
 		for (const struct store_tool_call *other = tools.calls; other < call; other++)
 			/* The hash first: of calls to one tool it is what differs. */
 			call->occurrence += streq(other->arguments_hash, call->arguments_hash) &&
