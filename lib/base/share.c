@@ -29,6 +29,11 @@ bool share_charge(struct share *share, int64_t began_us)
 	return share->left_us < 0;
 }
 
+bool share_charge_large(struct share *share, int64_t began_us)
+{
+	return share_clock() - began_us >= SHARE_LARGE_US && share_charge(share, began_us);
+}
+
 bool share_rests(struct share *share, int64_t now_us)
 {
 	if (share->rests_until_us && now_us >= share->rests_until_us)

@@ -10,7 +10,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define SHARE_PARTS 8
+#define SHARE_PARTS    8
+#define SHARE_LARGE_US 200 /* what takes less keeps nobody waiting */
 
 struct share {
 	int64_t burst_us, left_us, since_us; /* left_us: of burst_us, at that time */
@@ -22,5 +23,7 @@ void share_init(struct share *share, int64_t burst_us);
 int64_t share_clock(void);
 /* It ends here. True: the user rests now. */
 bool share_charge(struct share *share, int64_t began_us);
+/* The same for a large piece of work alone: small ones may take the whole thread while nobody else wants it. */
+bool share_charge_large(struct share *share, int64_t began_us);
 /* Does it rest? A rest that is over is forgotten. */
 bool share_rests(struct share *share, int64_t now_us);

@@ -348,7 +348,11 @@ void bridge_take_answers(struct bridge *bridge)
 		pthread_mutex_unlock(&bridge->answers_lock);
 		if (!inflight)
 			return;
+		const int64_t began_us = share_clock();
+		struct bridge_run *owner = inflight->owner; /* freed at the end of a turn */
+
 		answered(inflight);
+		share_charge_large(&owner->share, began_us);
 	}
 }
 

@@ -262,7 +262,12 @@ void bridge_settle(struct bridge *bridge)
 			const bool unsettled = one->unsettled && one->fd >= 0;
 
 			one->unsettled = false;
-			if (unsettled && !flush(one)) {
+			const int64_t began_us = unsettled ? share_clock() : 0;
+			const bool gone = unsettled && !flush(one);
+
+			if (unsettled)
+				share_charge_large(&run->share, began_us);
+			if (gone) {
 				bridge_connection_close(one);
 			} else if (unsettled) {
 				consume(one);

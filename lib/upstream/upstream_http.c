@@ -19,6 +19,7 @@
 #define MILLISECOND INT64_C(1000)
 #define RESUMES_MAX 2
 #define RETRY_MS    1000
+#define EVENTS_US   2000 /* of the thread for the events of one transfer in one turn */
 #define BRIEF       200 /* bytes of a page that is shown in an error */
 
 static int http_transport_open(struct upstream_connection *connection, struct err *err)
@@ -82,8 +83,6 @@ static bool rests(const struct transfer *transfer)
 /* One message, or an array of them as revision 2025-03-26 has it. */
 static void deliver(struct transfer *transfer, const char *text, size_t length)
 {
-	const int64_t began_us = share_clock();
-	struct share *share = &transfer->connection->share;
 	auto_buf struct buf clean;
 	struct err err = ERR_INIT;
 	struct raw value, item;
@@ -99,12 +98,14 @@ static void deliver(struct transfer *transfer, const char *text, size_t length)
 		connection_received(transfer->connection, transfer->exchange, value);
 	while (transfer->exchange != NULL && raw_item(value, &at, &item))
 		connection_received(transfer->connection, transfer->exchange, item);
-	share_charge(share, began_us);
 }
 
+/* A stream may have thousands: the rest of them is for the next turns. */
 static void deliver_events(struct transfer *transfer)
 {
-	while (transfer->exchange != NULL && transfer->first != NULL && !rests(transfer)) {
+	const int64_t began_us = share_clock();
+
+	while (transfer->exchange != NULL && transfer->first != NULL && share_clock() - began_us < EVENTS_US) {
 		struct message *message = transfer->first;
 
 		transfer->first = message->next;
@@ -248,12 +249,16 @@ void http_turn(struct connection_loop *loop)
 			transfer->dead = true;
 		if (transfer->dead || transfer->connection == NULL || rests(transfer))
 			continue;
+		struct share *share = &transfer->connection->share;
+		const int64_t began_us = share_clock();
+
 		if (transfer->done)
 			transfer_done(transfer);
 		else if (transfer->first != NULL)
 			deliver_events(transfer);
 		else if (transfer->paused && !(transfer->paused = false))
 			curl_easy_pause(transfer->easy, CURLPAUSE_CONT);
+		share_charge_large(share, began_us);
 		if (!transfer->dead && transfer->easy == NULL && transfer->resume_us <= loop->now_us)
 			http_transfer_begin(transfer, transfer->connection, "GET",
 					    transfer->sse.id[0] != '\0' ? transfer->sse.id : NULL);

@@ -238,7 +238,7 @@ static void take_line(struct pipe_wire *wire, const char *text, size_t length)
 	buf_init(&clean, wire->line.max);
 	if (raw_check(text, length, &clean, &err) < 0) {
 		wrong_line(wire, text, length, &err);
-		share_charge(share, began_us);
+		share_charge_large(share, began_us);
 		return;
 	}
 	value = raw_value(clean.data, clean.length);
@@ -246,7 +246,7 @@ static void take_line(struct pipe_wire *wire, const char *text, size_t length)
 		connection_received(wire->connection, NULL, value);
 	while (wire->connection != NULL && raw_item(value, &at, &item))
 		connection_received(wire->connection, NULL, item);
-	share_charge(share, began_us);
+	share_charge_large(share, began_us);
 }
 
 /* A line that was too long: `line` holds its begin and, behind ID_REACH bytes, its end. */

@@ -53,9 +53,22 @@ static void rests(void **state)
 	assert_false(share_rests(&share, share.since_us)); /* it was forgotten */
 }
 
+/* Small pieces are free where only large ones count. */
+static void large(void **state)
+{
+	struct share share;
+
+	(void)state;
+	share_init(&share, 0);
+	assert_false(share_charge_large(&share, share_clock()));
+	const int64_t began = share_clock();
+	work_for(SHARE_LARGE_US);
+	assert_true(share_charge_large(&share, began));
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(burst), cmocka_unit_test(rests)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(burst), cmocka_unit_test(rests), cmocka_unit_test(large)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
