@@ -392,7 +392,8 @@ bool job_output_inline(const struct job *job)
 	for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
 		if (fds[i] >= 0 && (fstat(fds[i], &status) < 0 || status.st_size > STORE_INLINE_MAX))
 			return false;
-	return store_tools_inline(&job->run.result.tools);
+	/* Looking for secrets in what tools were asked and answered takes long: up to 64 MB and more. */
+	return !(job->cover.mask && job->run.result.tools.n_calls > 0) && store_tools_inline(&job->run.result.tools);
 }
 
 int job_store_streams(struct job_work_item *work_item, struct err *err)
@@ -404,6 +405,7 @@ int job_store_streams(struct job_work_item *work_item, struct err *err)
 	int failed = 0;
 
 	job_mask_result(job->cover.mask, &result->jail);
+	job_tools_veil(job->cover.mask, &result->tools);
 	for (int i = 0; job->cover.mask && failed == 0 && i < 2; i++)
 		if (fds[i] >= 0 && (fds[i] = job_cover_shown(&job->cover, i + 1, true, err)) < 0)
 			failed = -ERR_SYSTEM;

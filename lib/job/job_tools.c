@@ -42,13 +42,11 @@ void job_tools_veil(const struct mask *mask, struct store_tools *tools)
 	}
 }
 
-/* Nothing more is called; what was is in the result. */
+/* Nothing more is called; what was is in the result, and may hold secrets until job_store_streams. */
 void job_tools_close(struct job *job)
 {
 	if (job->run.tools_open)
 		job->asked.tools->close(job->asked.tools, &job->run.result.tools);
-	if (job->run.tools_open)
-		job_tools_veil(job->cover.mask, &job->run.result.tools);
 	job->run.tools_open = false;
 }
 
