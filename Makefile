@@ -239,7 +239,8 @@ slurm-test: deps-debian
 	@$(SUBMAKE) all
 	@tests/batch/slurm $(BIN)
 
-# 1,000 random histories from a new seed, 10,000 restores, and a minute of everything at once under each sanitizer (tests/stress/run). The jailer has one thread: ThreadSanitizer is for the others.
+# 1,000 random histories from a new seed, 10,000 restores, a minute of everything at once under each sanitizer (tests/stress/run), and what
+# attacks do to other owners' calls, as ratios (tests/stress/neighbours.js). The jailer has one thread: ThreadSanitizer is for the others.
 STRESS_SECONDS ?= 60
 stress: deps
 	@$(SUBMAKE) all recorded $(B)/tests/test_history $(B)/tests/test_store_faults
@@ -250,6 +251,7 @@ stress: deps
 	@$(SUBMAKE) SAN=address,undefined B=build/san all
 	@tests/stress/run thread build/san-thread/bin $(BIN) $(STRESS_SECONDS)
 	@tests/stress/run address,undefined build/san/bin build/san/bin $(STRESS_SECONDS)
+	@SP_BIN=$(abspath $(BIN)) jail/runners/npm/node_modules/.bin/node tests/stress/neighbours.js
 
 bench: deps
 	@$(SUBMAKE) all $(BENCH)
@@ -302,7 +304,7 @@ help:
 	@echo 'make agents-test          what reaches the model of six agents, which are installed if they are missing'
 	@echo 'make data-test            all of HumanEval, HumanEvalPack and CRUXEval (TESTDATA=folder)'
 	@echo 'make slurm-test           docs/batch.md on a Slurm cluster of two nodes on this machine'
-	@echo 'make stress               1,000 random histories of the record, 10,000 restores, then a minute of everything at once under each sanitizer'
+	@echo 'make stress               1,000 random histories, 10,000 restores, a minute under each sanitizer, attacks and their neighbours'
 	@echo 'make probe-table          run the escape probes in every mode and write what they said into docs/probes.md'
 	@echo 'make deps [RUNNERS=all]   install the Debian and npm packages that are missing; all: those of every language, too'
 	@echo 'make deb                  Debian packages, in build/deb'
