@@ -227,6 +227,24 @@ static void transfer_done(struct transfer *transfer)
 		fail_transfer(transfer, FAILURE_GARBLED, "it holds no answer to the request");
 }
 
+/* What came is handed out. What came of a connection that rests waits, and no more of it is read (take_body). */
+static void turn_transfer(struct transfer *transfer)
+{
+	struct upstream_connection *connection = transfer->connection;
+	const int64_t began_us = share_clock();
+
+	if (transfer->done)
+		transfer_done(transfer);
+	else if (transfer->first != NULL)
+		deliver_events(transfer);
+	else if (transfer->paused && !(transfer->paused = false))
+		curl_easy_pause(transfer->easy, CURLPAUSE_CONT);
+	share_charge_large(&connection->share, began_us);
+	if (!transfer->dead && transfer->easy == NULL && transfer->resume_us <= connection->loop->now_us)
+		http_transfer_begin(transfer, connection, "GET",
+				    transfer->sse.id[0] != '\0' ? transfer->sse.id : NULL);
+}
+
 void http_turn(struct connection_loop *loop)
 {
 	struct http *http = loop->multi;
@@ -242,26 +260,12 @@ void http_turn(struct connection_loop *loop)
 		transfer->code = message->data.result;
 		transfer->done = true;
 	}
-	/* Transfers that begin meanwhile are put in front: they have nothing yet. What came of a connection that rests
-	 * waits, and no more of it is read (take_body). */
+	/* Transfers that begin meanwhile are put in front: they have nothing yet. */
 	for (struct transfer *transfer = http->transfers; transfer != NULL; transfer = transfer->next) {
 		if (transfer->connection == NULL && transfer->done)
 			transfer->dead = true;
-		if (transfer->dead || transfer->connection == NULL || rests(transfer))
-			continue;
-		struct share *share = &transfer->connection->share;
-		const int64_t began_us = share_clock();
-
-		if (transfer->done)
-			transfer_done(transfer);
-		else if (transfer->first != NULL)
-			deliver_events(transfer);
-		else if (transfer->paused && !(transfer->paused = false))
-			curl_easy_pause(transfer->easy, CURLPAUSE_CONT);
-		share_charge_large(share, began_us);
-		if (!transfer->dead && transfer->easy == NULL && transfer->resume_us <= loop->now_us)
-			http_transfer_begin(transfer, transfer->connection, "GET",
-					    transfer->sse.id[0] != '\0' ? transfer->sse.id : NULL);
+		if (!transfer->dead && transfer->connection != NULL && !rests(transfer))
+			turn_transfer(transfer);
 	}
 	http_transfer_reap(http);
 }
