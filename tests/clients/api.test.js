@@ -112,7 +112,7 @@ test('the plain HTTP API', { timeout: TIMEOUT_MS }, async (t) => {
 			const found = summary.find((file) => file.name.startsWith(`${session}/${id}`));
 			assert.ok(Date.now() - new Date(found.lastModified) < TIMEOUT_MS);
 		});
-		await t.test('a session goes on where it is named; a file can be removed', async () => {
+		await t.test('a session that is named keeps its files', async () => {
 			const first = (await client.exec({ lang: 'bash', code: 'echo 1 >n' })).body;
 			const second = (await client.exec({ lang: 'bash', code: 'cat n', session_id: first.session_id, files: first.files })).body;
 			assert.equal(second.stdout, '1\n');

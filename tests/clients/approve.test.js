@@ -169,7 +169,7 @@ async function request(method, name, params, token = stack.token) {
 }
 const yes = { action: 'accept', content: { decision: 'once' } };
 
-test('modern: the state belongs to its owner, tool and arguments; an answer given twice acts once', { timeout: TIMEOUT_MS }, async () => {
+test('modern: a state is of use to its own call alone', { timeout: TIMEOUT_MS }, async () => {
 	const call = program("print(everything.echo(message='x'), everything.get_sum(a=1, b=1))");
 	const first = (await raw(call)).result;
 	assert.equal(first.resultType, 'input_required');
@@ -192,7 +192,7 @@ test('modern: the state belongs to its owner, tool and arguments; an answer give
 	assert.equal(details((await raw(call, last)).result).execution_id, details(both[0].result).execution_id);
 });
 
-test('modern: no answer in time is a no; the result comes with the retry', { timeout: TIMEOUT_MS }, async () => {
+test('modern: no answer in time is a no', { timeout: TIMEOUT_MS }, async () => {
 	const call = program(`${TRY}attempt('echo', message='x')`);
 	const { result } = await raw(call);
 	const row = await until('the run to end', newest);

@@ -160,7 +160,7 @@ after(async () => {
 	modern.stop();
 });
 
-test('Python calls real servers; values, failures, images', { timeout: TIMEOUT_MS }, async () => {
+test('a Python program calls real servers', { timeout: TIMEOUT_MS }, async () => {
 	const code = `
 from tools import files, everything
 import tools
@@ -185,7 +185,7 @@ print(image.mime, len(image.data) > 100, image.save('/data/tiny.png'))
 	assert.equal(result.files.created[0].name, 'tiny.png');
 });
 
-test('what starts Python programs with tools is compiled once, and is in no jail of another program', { timeout: TIMEOUT_MS }, async () => {
+test('the starter of Python programs with tools is compiled once', { timeout: TIMEOUT_MS }, async () => {
 	await stack.call('list_runners', {}); /* is answered when the jailer knows all about them */
 	const code = "import os\nprint(os.path.exists('/code/.call') and open('/code/.call', 'rb').read(2) != b'# ')";
 	assert.equal((await stack.run({ language: 'python', code, servers: ['everything'] })).stdout, 'True\n');
@@ -202,7 +202,7 @@ test('JavaScript, TypeScript and bash call them', { timeout: TIMEOUT_MS }, async
 	assert.equal(c.stdout, 'Echo: c\n', JSON.stringify(c));
 });
 
-test('a server that starts with the gateway is there before anybody calls; busy, it gets a second process', { timeout: TIMEOUT_MS }, async () => {
+test('a server of start: gateway runs before the first call', { timeout: TIMEOUT_MS }, async () => {
 	await until('the start of the server', () => noted('counted').length === 1);
 	const code = 'import asyncio\nprint(*sorted(set(await asyncio.gather(*[tools.counted.pid() for _ in range(6)]))), sep="\\n")';
 	const result = await stack.run({ language: 'python', code, servers: ['counted'] });
@@ -267,7 +267,7 @@ func main() {
 	assert.equal(result.stdout, 'Echo: go\n<nil>', JSON.stringify(result));
 });
 
-test('a server that fails at each start is started ever more rarely, and then not at all', { timeout: TIMEOUT_MS }, async () => {
+test('a server that fails at each start is given up', { timeout: TIMEOUT_MS }, async () => {
 	const said = await failures;
 	const [, ...starts] = noted('dying').map((at) => Number(at) / 1e9); /* the very first ended at our question which era it speaks */
 	assert.equal(starts.length, 5);
@@ -293,7 +293,7 @@ except tools.LimitReached as error:
 	assert.equal(result.stdout + result.stderr, '8 True\n192\nthis run has made 200 calls, the limit\n');
 });
 
-test('policy, unknown servers, a server that is not configured completely', { timeout: TIMEOUT_MS }, async () => {
+test('a run with an unknown server is refused', { timeout: TIMEOUT_MS }, async () => {
 	const code = `
 import tools
 print(tools.memory.create_entities(entities=[{'name': 'a', 'entityType': 't', 'observations': []}])['entities'][0]['name'])
@@ -311,7 +311,7 @@ except tools.Denied as error: print(error.kind)
 });
 
 /* Their jails are made, and filled with what programs with tools need, before it is known that they are not needed. */
-test('a key that was used answers again, and nothing is called twice', { timeout: TIMEOUT_MS }, async () => {
+test('a repeated idempotency key calls no tool again', { timeout: TIMEOUT_MS }, async () => {
 	prices.says({ key: 7 });
 	const ask = () => stack.run({ language: 'python', code: "print(tools.prices.price(item='key'))", servers: ['prices'], idempotencyKey: 'once', conversationId: 'key' });
 	const first = await ask(), again = await ask();
@@ -338,7 +338,7 @@ test('a live session: each call has its own servers', { timeout: TIMEOUT_MS }, a
 	assert.equal(later.stdout, 'object\nno server everything in this run; it names: memory\n', later.stderr);
 });
 
-test('the record shows the calls, and answers them again without any server', { timeout: TIMEOUT_MS }, async () => {
+test('replay answers calls of tools from the record', { timeout: TIMEOUT_MS }, async () => {
 	const code = `
 import asyncio
 numbers = await asyncio.gather(*[tools.everything.get_sum(a=n, b=1) for n in range(5)])
@@ -506,7 +506,7 @@ test('log and replay choose by the tools that a run called', { timeout: TIMEOUT_
 	assert.equal((await stack.cli(['replay', '--tool', '*.get-sum', '--since', '1h'])).code, 0);
 });
 
-test('a bundle takes the calls along, and they answer on the other side', { timeout: TIMEOUT_MS }, async () => {
+test('a bundle carries the calls of tools', { timeout: TIMEOUT_MS }, async () => {
 	const made = await stack.run({ language: 'python', code: "print(tools.everything.echo(message='over there'))", servers: ['everything'] });
 	const bundle = path.join(stack.state, 'bundle'), config = path.join(stack.state, 'there.json');
 	writeFileSync(config, JSON.stringify({ ...JSON.parse(readFileSync(stack.config, 'utf8').replace(/^ *\/\/.*$/gm, '')), data_dir: path.join(stack.state, 'there') }));
@@ -632,7 +632,7 @@ test('a hostile program reaches nothing on its socket but what policy allows, in
 	assert.equal(next.stdout, 'ConnectionRefusedError\n', next.stderr); /* its name is left, nobody listens */
 }));
 
-test('a program that ends with calls under way: they are cancelled, and the record says so', { timeout: TIMEOUT_MS }, () => gauged(2, async () => {
+test('the end of a program cancels its calls', { timeout: TIMEOUT_MS }, () => gauged(2, async () => {
 	const code = "import os, time, tools\nfor n in range(3): tools.wire().ask({'op': 'call', 'server': 'everything', 'tool': 'trigger-long-running-operation', 'arguments': {'duration': 600, 'steps': 1}}, print)\ntools.everything.echo(message='x')\nprint('ends', flush=True)\nos._exit(0)";
 	const result = await stack.run({ language: 'python', code, servers: ['everything'] });
 	assert.equal(result.stdout, 'ends\n', result.stderr);

@@ -53,7 +53,7 @@ test('subscriptions/listen, SDK v2', async () => {
 	await client.close();
 });
 
-test('what others do, and what the token may not read, is not told', async () => {
+test('a client hears only of what its token may read', async () => {
 	const { stdout } = await stack.cli(['token', 'add', '--owner', 'mallory', '--json']);
 	const [mine, other] = [await connect(TransportV1), await connect(TransportV1, JSON.parse(stdout).token)];
 	for (const { client } of [mine, other]) await client.subscribeResource({ uri: file('shared', 'a.txt') });
@@ -103,7 +103,7 @@ test('what another process records in the same database is told, too', async () 
 	await client.close();
 });
 
-test('a subscription is bounded, spelled as the list spells it, and outlives the gateway', async () => {
+test('a subscription outlives the gateway', async () => {
 	const { client, told } = await connect(TransportV1);
 	await assert.rejects(client.subscribeResource({ uri: file('spelling', '%61.txt') }), /sallyport:\/\/conversation\/spelling\/a\.txt/);
 	await assert.rejects(client.subscribeResource({ uri: `${file('spelling', 'a.txt')}?offset=1` }), /spelling\/a\.txt/);
@@ -122,7 +122,7 @@ test('a subscription is bounded, spelled as the list spells it, and outlives the
 	await client.close();
 });
 
-test('the output of a program that runs can be read, and its end is told', async () => {
+test('the output of a running program is a resource', async () => {
 	const { client, told } = await connect(TransportV1);
 	const leaving = new AbortController();
 	const code = 'echo so far; echo oops >&2; sleep 1000';

@@ -141,7 +141,7 @@ describe('a program that prints our lines forges none, whatever blocks are joine
 	}
 });
 
-test('a wrong token is refused, and the client can tell', async () => {
+test('a client reports a wrong token as such', async () => {
 	const client = new ClientV2({ name: 'sallyport-test', version: '1' });
 	const transport = new TransportV2(new URL(stack.url), { requestInit: { headers: { Authorization: 'Bearer sp_dev_wrong' } } });
 	await assert.rejects(client.connect(transport), /invalid_token.*revoked/);
@@ -155,7 +155,7 @@ test('the curl line that make run prints works when it is pasted', async () => {
 	assert.match(result.content[0].text, /^42 3\./);
 });
 
-test('a download that does not exist, and one with another hash, are 404', async () => {
+test('a download with a wrong address is 404', async () => {
 	const { files } = await stack.run({ conversationId: 'downloads', language: 'bash', code: 'echo a >a.txt; mkdir d; echo "<b>" >d/b.html' });
 	const [text, page] = files.created;
 	assert.equal(await (await fetch(text.url)).text(), 'a\n');

@@ -72,7 +72,7 @@ async function rowOf(marker) {
 }
 
 /* Bounded by JOB_SILENT_US and the ping before it; the program would run for longer than `until` waits. */
-test('a jailer that hangs: the run ends as XX in bounded time, and calls work when it is back', { timeout: TIMEOUT_MS }, async () => {
+test('a hanging jailer ends its runs as XX', { timeout: TIMEOUT_MS }, async () => {
 	const marker = asleep(1), answer = sleeper(marker);
 	await until('the guest to run', () => processes(marker).length > 0);
 	const { pid } = stack.process('sallyport-jailer');
@@ -154,7 +154,7 @@ test('kill -9 of the jailer: the guest dies, the run is XX, what was kept is the
 });
 
 /* A worker that outlived its master would keep the port, and the new nginx could not have it. */
-test('kill -9 of nginx: it is started again, and no worker of the old one is left', { timeout: TIMEOUT_MS }, async () => {
+test('kill -9 of nginx leaves no worker behind', { timeout: TIMEOUT_MS }, async () => {
 	const old = group(stack.process('nginx').pid);
 	assert.ok(old.length >= 2, `master and worker: ${old}`);
 	await killAndComeBack('nginx');

@@ -111,17 +111,23 @@ for (const [name, connect] of [['SDK v1, legacy', v1], ['SDK v2, modern', v2]])
 		await client.close();
 	});
 
-test('who cannot be asked, and what is denied; the record and its replay', { timeout: TIMEOUT_MS }, async () => {
+test('a denied call is a result with the rule that denies it', { timeout: TIMEOUT_MS }, async () => {
 	const { result: refused } = await stack.call('everything__get_sum', { a: 1, b: 2 });
 	assert.equal(refused.isError, true);
 	assert.match(refused.content[0].text, /cannot be asked .*everything\.tools\.ask get-sum/);
 	const { result: denied } = await stack.call('everything__get_env', {});
 	assert.match(denied.content[0].text, /^not allowed \(everything\.tools\.deny get-env\)/);
+});
+
+test('a call is in the record, and replays from it', { timeout: TIMEOUT_MS }, async () => {
 	const { result } = await stack.call('everything__echo', { message: 'kept' });
 	const id = result._meta['sallyport/result'].execution_id;
 	const { toolCalls } = JSON.parse((await stack.cli(['show', '--json', id])).stdout);
 	assert.deepEqual(toolCalls.map((call) => [call.server, call.tool, call.state, call.decision]), [['everything', 'echo', 'done', 'allow']]);
 	assert.equal((await stack.cli(['replay', id])).code, 0);
+});
+
+test('a token sees the tools of its servers alone', { timeout: TIMEOUT_MS }, async () => {
 	const { token } = JSON.parse((await stack.cli(['token', 'add', '--owner', 'dev', '--servers', 'awkward', '--json'])).stdout);
 	const client = new ClientV1(INFO);
 	await client.connect(new TransportV1(new URL(stack.url), { requestInit: { headers: { Authorization: `Bearer ${token}` } } }));
@@ -131,7 +137,7 @@ test('who cannot be asked, and what is denied; the record and its replay', { tim
 	await client.close();
 });
 
-test('a tool of a server that is down is not available now, and no unknown tool', { timeout: TIMEOUT_MS }, async () => {
+test('a tool of a server that is down is unavailable, not unknown', { timeout: TIMEOUT_MS }, async () => {
 	for (const make of [v1, v2]) {
 		const { client } = await make();
 		const result = await client.callTool({ name: 'away__search', arguments: {} });

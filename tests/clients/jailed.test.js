@@ -136,7 +136,7 @@ print('OUR_OWN_SECRET' in environment, 'OTHER_TOKEN' in environment, environment
 	assert.equal(result.stdout, "kept there False\n['jail']\nFalse False /tmp\n");
 });
 
-test('JavaScript, TypeScript, bash; a server goes on between runs of its owner', { timeout: TIMEOUT_MS }, async () => {
+test('a server of an owner serves several runs', { timeout: TIMEOUT_MS }, async () => {
 	const script = "import { everything, memory } from 'tools';\nconsole.log(await everything.echo({ message: 'x' }), (await memory.read_graph()).entities.length);\n";
 	for (const language of ['javascript', 'typescript'])
 		assert.equal((await stack.run({ language, code: script, servers: ['everything', 'memory'] })).stdout, 'Echo: x 1\n');
@@ -186,7 +186,7 @@ except tools.InvalidArguments as error: print(error.signature is not None)
 		assert.ok(!JSON.stringify(toolCalls).includes(other.token));
 	});
 
-test('a server reaches the hosts of its entry alone, and its roots are those of its entry', { timeout: TIMEOUT_MS }, async () => {
+test('a server reaches only the hosts of its entry', { timeout: TIMEOUT_MS }, async () => {
 	const code = `
 from tools import alone, curious
 for server in (curious, alone):
@@ -197,7 +197,7 @@ for server in (curious, alone):
 	assert.equal(result.stdout, 'named refused file:///data file:///srv/x\nrefused refused refused -32601\n');
 });
 
-test('a server that is idle ends, and its next process finds what it kept', { timeout: TIMEOUT_MS }, async () => {
+test('the next process of an idle server finds its data', { timeout: TIMEOUT_MS }, async () => {
 	const tools = (code) => stack.run({ language: 'python', code: `from tools import kept\n${code}`, servers: ['kept'] });
 	const stored = () => existsSync(path.join(stack.state, 'data/upstream')) && readdirSync(path.join(stack.state, 'data/upstream'), { recursive: true }).some((name) => name.endsWith('/index'));
 	assert.equal((await tools("kept.create_directory(path='/data/a')\nkept.write_file(path='/data/a/b.txt', content='of the first')")).stderr, '');
@@ -206,7 +206,7 @@ test('a server that is idle ends, and its next process finds what it kept', { ti
 	assert.equal(result.stdout + result.stderr, 'of the first\n');
 });
 
-test('a hostile server: each call ends with its reason, and the next one works', { timeout: TIMEOUT_MS }, async () => {
+test('a call after a hostile answer works', { timeout: TIMEOUT_MS }, async () => {
 	const code = `
 import tools
 from tools import hostile

@@ -17,7 +17,7 @@ function users(pid) {
 	return /^Uid:\s+(\d+)\s+(\d+)\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8')).slice(1);
 }
 
-test('nothing that serves is root, and the token is private', { timeout: TIMEOUT_MS }, async () => {
+test('no serving process is root', { timeout: TIMEOUT_MS }, async () => {
 	const stack = await Stack.start();
 	try {
 		for (const program of ['sallyport-jailer', 'sallyport-gateway', 'nginx']) {
@@ -32,7 +32,7 @@ test('nothing that serves is root, and the token is private', { timeout: TIMEOUT
 	}
 });
 
-test('a stop leaves no process, also while a program runs, and the next start keeps token and files', { timeout: TIMEOUT_MS }, async () => {
+test('a stop leaves no process, even while a program runs', { timeout: TIMEOUT_MS }, async () => {
 	const marker = `${2_000_000 + process.pid}.25`;
 	let stack = await Stack.start();
 	const { state, token } = stack;
@@ -70,7 +70,7 @@ function whyNotAsUser() {
 }
 
 /* Another account than root, without a name, a home or a cgroup of its own: what a container's arbitrary user id has. */
-test('started by a user, everything runs as that user, and says that limits are weaker', { timeout: TIMEOUT_MS, skip: whyNotAsUser() }, async () => {
+test('started by a user, everything runs as that user', { timeout: TIMEOUT_MS, skip: whyNotAsUser() }, async () => {
 	const state = makeState();
 	chownSync(state, USER, USER);
 	const stack = await Stack.start({ state, user: USER });

@@ -243,7 +243,7 @@ test('the call is a task of its server', { timeout: TIMEOUT_MS }, async () => {
 	await client.close();
 });
 
-test('a task of 2025-11-25: its client hears it, and its status says it', { timeout: TIMEOUT_MS }, async () => {
+test('a task of 2025-11-25 reports its progress', { timeout: TIMEOUT_MS }, async () => {
 	const client = new ClientV1(INFO);
 	await client.connect(web(TransportV1)());
 	heard = [];

@@ -43,7 +43,7 @@ function transport({ command, args, env, url, headers }) {
 
 describe('configuration blocks', { concurrency: 2 }, () => {
 	const found = blocks('json').map((text) => ({ text, configuration: JSON.parse(text) })).filter(({ configuration }) => configuration.servers || configuration.mcpServers);
-	test('there are some', () => assert.equal(found.length, 5));
+	test('the README has five configuration blocks', () => assert.equal(found.length, 5));
 	for (const { text, configuration } of found) {
 		const [entry] = Object.values(configuration.servers ?? configuration.mcpServers);
 		test(`${configuration.servers ? 'VS Code' : 'Claude Desktop, Cursor'}: ${entry.url ?? [entry.command, ...entry.args.slice(0, 2)].join(' ')}`, { timeout: TIMEOUT_MS }, async () => {

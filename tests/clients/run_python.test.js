@@ -44,7 +44,7 @@ after(async () => {
 const python = (args) => own.python(args);
 const answer = (result) => ({ text: result.content[0].text, form: result.structuredContent, isError: result.isError ?? false });
 
-test('the schema, and a run', { timeout: TIMEOUT_MS }, async () => {
+test('an answer has the form of that system', { timeout: TIMEOUT_MS }, async () => {
 	const { tools } = await own.client.listTools();
 	const { inputSchema } = tools.find((tool) => tool.name === 'run_python');
 	assert.deepEqual(inputSchema.required, ['code']);
@@ -60,7 +60,7 @@ test('the schema, and a run', { timeout: TIMEOUT_MS }, async () => {
 	});
 });
 
-test('what fails, and what is refused', { timeout: TIMEOUT_MS }, async () => {
+test('a failure has the form of that system', { timeout: TIMEOUT_MS }, async () => {
 	assert.deepEqual(answer(await python({ code: 'raise SystemExit(3)' })), {
 		text: 'status: error\nSandbox error: Sandbox exited with code 3',
 		form: { status: 'error', error: 'Sandbox exited with code 3', summary: 'Sandbox error: Sandbox exited with code 3' },
@@ -109,7 +109,7 @@ print([r['content'][0]['text'] for r in await asyncio.gather(*[mcp_everything.ge
 	].join('\n'));
 });
 
-test('mcp.runtime', { timeout: TIMEOUT_MS }, async () => {
+test('a program imports mcp.runtime', { timeout: TIMEOUT_MS }, async () => {
 	const code = `
 import mcp.runtime as runtime
 print(runtime.discovered_servers(), runtime.discovered_servers(detailed=True)[0])
@@ -151,7 +151,7 @@ test('without servers there is all but tools', { timeout: TIMEOUT_MS }, async ()
 	assert.equal(answer(await python({ code })).text, "{} () ('everything', 'files') ()");
 });
 
-test('save_tool keeps functions, for this owner alone; a broken one is shown', { timeout: TIMEOUT_MS }, async () => {
+test('save_tool keeps functions of one owner', { timeout: TIMEOUT_MS }, async () => {
 	const saved = answer(await python({ code: "def double(x):\n    return x * 2\nprint(save_tool(double))" }));
 	assert.equal(saved.text, "Tool 'double' saved. It will be available in future sessions.");
 	assert.equal(answer(await python({ code: 'print(double(21))\nimport user_tools\nprint(user_tools.double(1))' })).text, '42\n2');
@@ -170,7 +170,7 @@ test('save_tool keeps functions, for this owner alone; a broken one is shown', {
 	await python({ code: "import os\nos.remove('/data/user_tools.py')" });
 });
 
-test('the resource', { timeout: TIMEOUT_MS }, async () => {
+test('the resource of capabilities is served', { timeout: TIMEOUT_MS }, async () => {
 	const { resources } = await own.client.listResources();
 	assert.equal(resources.find(({ uri }) => uri === URI).mimeType, 'text/markdown');
 	const { contents: [content] } = await own.client.readResource({ uri: URI });
@@ -178,7 +178,7 @@ test('the resource', { timeout: TIMEOUT_MS }, async () => {
 	await assert.rejects(own.client.readResource({ uri: `${URI}/other` }));
 });
 
-test('the form toon; a replay; a gateway without servers, and one without the set', { timeout: TIMEOUT_MS }, async () => {
+test('a replay answers as the run did', { timeout: TIMEOUT_MS }, async () => {
 	for (const args of [
 		{ code: "print((await mcp_everything.echo(message='kept'))['content'][0]['text'])", servers: ['everything'] },
 		{ code: 'import mcp.runtime as runtime\nprint(mcp_servers, runtime.list_servers_sync())' },
@@ -186,6 +186,9 @@ test('the form toon; a replay; a gateway without servers, and one without the se
 		const replayed = await own.stack.cli(['replay', (await python(args))._meta['sallyport/result'].execution_id]);
 		assert.equal(replayed.code, 0, replayed.stdout + replayed.stderr);
 	}
+});
+
+test('the output form toon is printed', { timeout: TIMEOUT_MS }, async () => {
 	const toon = await start({ SALLYPORT_TOOLS_BRIDGE_OUTPUT: 'toon', SALLYPORT_UPSTREAM_FILE: '' });
 	const code = "print('plain')\nprint('a, b: \"c\"')\nprint('-1')\nprint(' x')\nprint('c:\\\\\\\\d\\te')";
 	assert.deepEqual(answer(await toon.python({ code })), {

@@ -43,7 +43,7 @@ function sallyport(options, code, extension = 'py') {
 }
 const withServers = (code, extension) => sallyport(['--upstream', file, '--servers', 'everything', '--json'], code, extension);
 
-test('Python, JavaScript and bash call tools; --json names the calls', { timeout: TIMEOUT_MS }, async () => {
+test('sallyport run calls tools from three languages', { timeout: TIMEOUT_MS }, async () => {
 	const plain = await sallyport(['--upstream', file, '--servers', 'everything', '--env', 'WORD=hello'], "import os\nprint(tools.everything.echo(message=os.environ['WORD']))");
 	assert.equal(plain.code, 0, plain.stderr);
 	assert.equal(plain.stdout, 'Echo: hello\n');
@@ -115,7 +115,7 @@ test('no request over HTTP has anything of the one before it', { timeout: TIMEOU
 	}
 });
 
-test('what is wrong is said before anything runs, and ends with 125', { timeout: TIMEOUT_MS }, async () => {
+test('a wrong argument ends the command with 125', { timeout: TIMEOUT_MS }, async () => {
 	for (const [options, says] of [
 		[['--upstream', file, '--servers', 'everythin'], /there is no server "everythin", did you mean "everything"\?/],
 		[['--upstream', file, '--servers', 'lacks'], /SP_NOT_SET/],

@@ -103,7 +103,7 @@ test('an operator promotes, lists and removes', { timeout: TIMEOUT_MS }, async (
 	assert.match((await runs({ name: 'double', input: '{"n": 1}' }, other)).text, /^there is no snippet/);
 });
 
-test('limits: versions of a name, names of an owner; forget erases them', { timeout: TIMEOUT_MS }, async () => {
+test('snippets have limits for each name and owner', { timeout: TIMEOUT_MS }, async () => {
 	const one = { name: 'n0', description: 'x', language: 'python', code: 'print(1)' };
 	for (let n = 0; n <= VERSIONS_MAX; n++) await save(one, other);
 	assert.match((await runs({ name: 'n0', version: 1 }, other)).text, /^there is no version 1 /);

@@ -83,7 +83,7 @@ test('calls run side by side', { timeout: TIMEOUT_MS }, async () => {
 
 test('resources/subscribe and list_changed, SDK v1', { timeout: TIMEOUT_MS }, () => followOne({ client, told }, 'follow'));
 
-test('subscriptions/listen, SDK v2, in a second process; the two hear of each other', { timeout: TIMEOUT_MS }, async () => {
+test('two processes of one record hear of each other', { timeout: TIMEOUT_MS }, async () => {
 	const beside = await modernClient();
 	await listenToOne(beside, 'listen');
 	const [mine, theirs] = [file('both', 'mine.txt'), file('both', 'theirs.txt')];

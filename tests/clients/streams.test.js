@@ -122,7 +122,7 @@ test('notifications/cancelled ends the run, the output so far is kept', async ()
 	assert.match((await stack.cli(['show', row.id])).stdout, /started/);
 });
 
-test('a call in a batch is cancelled, while it runs and before its turn; the others are answered', async () => {
+test('a cancelled member leaves the rest of its batch alone', async () => {
 	const mine = await session('2025-03-26');
 	const calls = ['batch-runs', 'batch-waits'].map((id) => ({ jsonrpc: '2.0', ...run(id, FOREVER) }));
 	const last = { jsonrpc: '2.0', ...run('batch-last', 'print(4)') };
@@ -248,7 +248,7 @@ test("the session's own stream", async () => {
 });
 
 /* SDK v1: nothing is logged before a level was asked for, then what is at least as severe; the level is the session's, also of the next gateway. */
-test('logging/setLevel', async () => {
+test('logging/setLevel chooses the messages of a session', async () => {
 	const client = new Client({ name: 'sdk', version: '1' });
 	const logged = [];
 	client.setNotificationHandler(LoggingMessageNotificationSchema, ({ params }) => void logged.push(params));

@@ -60,7 +60,7 @@ describe('SDK v1', () => {
 		}
 	});
 
-	test('the client goes away, and another one fetches the result', async () => {
+	test('another client fetches the result of a task', async () => {
 		const first = await connectV1(), ticks = ticking();
 		let taskId;
 		for await (const message of first.experimental.tasks.callToolStream({ name: 'run_code', arguments: program('away', ticks.code) }, CallToolResultSchema, { task: {} })) {
@@ -164,7 +164,7 @@ describe('the modern era', () => {
 	});
 
 	/* What no client here does: following tasks on a stream. */
-	test('subscriptions/listen tells how a task ends, and tells nothing of the tasks of others', async () => {
+	test('subscriptions/listen tells how a task of the owner ends', async () => {
 		const { result: task } = await dispatch({ method: 'tools/call', params: { name: 'run_code', arguments: program('listen', FOREVER, { timeout_seconds: LONG }), _meta: meta } });
 		assert.equal(task.resultType, 'task');
 		const unknown = '0193d4f0-0000-7000-8000-000000000000';

@@ -84,7 +84,7 @@ async function takesNull(tools, call) {
 
 const asSeen = ({ name, description, inputSchema }) => ({ name, description, parameters: inputSchema });
 
-test('tools/list costs a model little, and each service takes it', { timeout: TIMEOUT_MS }, async (t) => {
+test('every service takes the list of tools', { timeout: TIMEOUT_MS }, async (t) => {
 	const own = await listed({}, takesNull), all = await listed({ SALLYPORT_TOOLS_SETS: 'isolator,interpreter,bridge,snippets', SALLYPORT_NETWORK_ALLOW: 'example.org:443' });
 	assert.ok(all.length > own.length);
 	await t.test(`at most ${TOKENS_MAX} tokens`, () => {

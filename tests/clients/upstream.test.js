@@ -78,7 +78,7 @@ describe('servers from npm in jails', () => {
 		const written = await jailed(['call', 'files', 'write_file', '{"path":"/data/notes.txt","content":"hello"}']);
 		assert.equal(written.code, 0, written.stderr);
 	});
-	test('progress comes while the call lasts, and its end ends the call', async () => {
+	test('progress comes while the call lasts', async () => {
 		const { code, stderr } = await jailed(['call', 'everything', 'trigger-long-running-operation', '{"duration":1,"steps":3}']);
 		assert.equal(code, 0, stderr);
 		assert.deepEqual(stderr.match(/^progress \d/gm), ['progress 1', 'progress 2', 'progress 3']);
@@ -163,7 +163,7 @@ describe('what the entry of a server in a jail says', () => {
 			assert.match(stderr, jail ? /"working directory": No such file or directory\. The directory in which the program is to start \(cwd\)/ : /cwd \/srv\/absent: No such file or directory/);
 		}
 	});
-	test('data: kept files are there again, with mode and time; others are not', async () => {
+	test('data: kept files are there again, with mode and time', async () => {
 		const write = `
 import os
 os.makedirs('/data/x/y'); open('/data/x/y/one', 'w').write('1'); open('/data/two', 'wb').write(bytes(3000000)); open('/data/three', 'w').write('3')
@@ -182,7 +182,7 @@ out = sorted((os.path.join(d, f)[6:], oct(os.stat(os.path.join(d, f)).st_mode & 
 		const [server] = readdirSync(path.join(data, 'upstream')), [owner] = readdirSync(path.join(data, 'upstream', server));
 		assert.equal(readdirSync(path.join(data, 'upstream', server, owner)).length, 4, 'three contents and the index');
 	});
-	test('data: a server that is killed keeps what it wrote, and the next waits for it', async () => {
+	test('data: a killed server keeps what it wrote', async () => {
 		const other = { SALLYPORT_DATA_DIR: mkdtempSync(path.join(folder, 'other-')) };
 		const kept = (n) => of({ data: 'keep' }, `import os; open('/data/n${n}', 'w').write('x' * 1000000); out = len(os.listdir('/data'))`, other);
 		const counts = await Promise.all([1, 2, 3].map(kept));
@@ -256,7 +256,7 @@ describe('a second Sallyport', () => {
 			assert.equal(code, 1);
 		});
 	}
-	test('without the right token it is not available, and says so', async () => {
+	test('a wrong token makes the server unavailable', async () => {
 		const { stderr } = await call({ other: { url: stack.url, private: true, headers: { Authorization: 'Bearer wrong-token' } } }, 'run_code');
 		assert.match(stderr, /other is not available: it wants other credentials/);
 		assert.doesNotMatch(stderr, /wrong-token/);
@@ -478,7 +478,7 @@ describe('a hostile server over HTTP', () => {
 		for (const said of [/good: the name occurs twice/, /bare: it has no inputSchema/, /x: its name must have/, /app: it is not for models/,
 			/header: x-mcp-header "A" belongs to no string/, /large: its definition is larger/]) assert.match(stderr, said);
 	});
-	test('a server that is down is not available; one that is wrong hurts no other', async () => {
+	test('a server that is down leaves the others available', async () => {
 		const port = await freePort();
 		const servers = { ...entry('ok'), down: { url: `http://127.0.0.1:${port}/`, private: true }, unset: { command: 'x', args: ['${NO_SUCH_VARIABLE}'] } };
 		const { code, stdout } = await upstream(servers, ['check', '--json']);
@@ -507,7 +507,7 @@ function hostile(body) {
 }
 
 describe('a hostile program', () => {
-	test('one that ends at the first request is started again, and asked differently', async () => {
+	test('a server that ends at the first request is started again', async () => {
 		const answer = await result(hostile({ discover: 'process.exit(1);', call: `say({ jsonrpc: '2.0', id, result: { content: [] } });` }), 'act');
 		assert.deepEqual(answer, { content: [] });
 	});
@@ -515,7 +515,7 @@ describe('a hostile program', () => {
 		const answer = await result(hostile({ discover: '', call: `say({ jsonrpc: '2.0', id, result: { content: [] } });` }), 'act');
 		assert.deepEqual(answer, { content: [] });
 	});
-	test('lines that are not JSON, and a flood of errors, are passed over', async () => {
+	test('output that is not JSON-RPC is passed over', async () => {
 		const answer = await result(hostile({
 			call: `process.stdout.write('hello\\n{"half\\n\\n[]\\n');
 				process.stderr.write('x'.repeat(1 << 20)); say({ jsonrpc: '2.0', id, result: { content: [], n: 7 } });`,
@@ -597,7 +597,7 @@ describe('who may call what', () => {
 		assert.match(said(await as('ask:things', 'write_it')), /approval/);
 		assert.equal(calls, before);
 	});
-	test('search and description show what the token may call, and the program finds the same', async () => {
+	test('search shows what the token may call', async () => {
 		const answers = {};
 		for (const [list, tool, args] of [
 			['things', 'search_tools', { query: 'write' }], ['things.read_*', 'search_tools', { query: 'read or write' }], [null, 'search_tools', { query: 'write' }],
