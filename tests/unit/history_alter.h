@@ -43,7 +43,10 @@ static const struct {
 	{"audit", "1"},
 	{"audit_detail", "1"},
 	{"execution", "id IN " ALTER_WHOLE},
-	{"execution_file", "execution IN " ALTER_WHOLE},
+	/* one phase alone: a name has at most one row of each */
+	{"execution_file",
+	 "execution IN " ALTER_WHOLE " AND NOT EXISTS (SELECT 1 FROM execution_file AS other WHERE other.execution = "
+	 "execution_file.execution AND other.name = execution_file.name AND other.phase <> execution_file.phase)"},
 	{"tool_call", "execution IN " ALTER_WHOLE},
 	{"token", ALTER_TOKENS},
 	{"conversation", "1"},
