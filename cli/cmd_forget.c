@@ -205,7 +205,8 @@ static int forget_run(void *options, struct err *err)
 	int result = check(forget, err);
 
 	if (result == 0)
-		result = cli_open_store(&forget->common, forget->yes ? STORE_WRITE : STORE_READ, &config, &store, err);
+		result = forget->yes ? gc_open_store(&forget->common, &config, &store, err)
+				     : cli_open_store(&forget->common, STORE_READ, &config, &store, err);
 	if (result == 0 && forget->list)
 		return store_erasures_list(store, print_erasure, options, err);
 	if (result == 0)
@@ -227,6 +228,7 @@ const struct cli_command cmd_forget = {
 		"Backups keep their copies. "
 		"With --owner alone, the data that upstream servers keep in /data for the owner are erased, too. "
 		"Without --yes the command only counts. "
+		"On a full disk the file reserve of data_dir is given up first. "
 		"A killed command can be repeated.",
 	.examples = "sallyport forget --owner ann --before 90d --reason 'ticket 4711' --yes\n",
 	.exits = "0 done\n"

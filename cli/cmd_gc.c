@@ -6,6 +6,7 @@
 #include "gc.h"
 #include "lib/base/metrics.h"
 #include "lib/base/util.h"
+#include "lib/store/retention/store_reserve.h"
 
 struct gc {
 	struct cli_common common;
@@ -25,6 +26,17 @@ static const struct cli_group gc_groups[] = {{gc_options, 0}, {0}};
 static void progress(void *arg, const char *step, int64_t done, int64_t total)
 {
 	cli_progress_show(arg, step, done, total);
+}
+
+int gc_open_store(const struct cli_common *common, struct config *ret_config, struct store **ret, struct err *err)
+{
+	auto_config struct config config = {0};
+	int result = cli_load_config(common, &config, err);
+
+	if (result < 0)
+		return result;
+	store_reserve_release(config.data_dir);
+	return cli_open_store(common, STORE_WRITE, ret_config, ret, err);
 }
 
 int gc_collect(struct store *store, bool dry, bool vacuum, struct store_collected *ret, struct err *err)
@@ -76,7 +88,8 @@ static int gc_run(void *options, struct err *err)
 	auto_store struct store *store = NULL;
 	auto_json struct json_object *object = NULL;
 	struct store_collected collected = {0};
-	int result = cli_open_store(&gc->common, STORE_WRITE, &config, &store, err);
+	int result = gc->yes ? gc_open_store(&gc->common, &config, &store, err)
+			     : cli_open_store(&gc->common, STORE_WRITE, &config, &store, err);
 
 	if (result == 0)
 		result = gc_collect(store, !gc->yes, true, &collected, err);
@@ -109,6 +122,7 @@ const struct cli_command cmd_gc = {
 	.help = "Removes contents that no run and no file names, and returns free pages of the database to the file system. "
 		"The gateway may serve meanwhile; it removes such contents by itself every hour. "
 		"Without --yes the command only counts. "
+		"On a full disk the file reserve of data_dir is given up first, and made again when there is room. "
 		"A killed command can be repeated.",
 	.examples = "sallyport gc --yes\n",
 	.exits = "0 done\n"

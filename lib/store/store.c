@@ -5,6 +5,7 @@
  *
  *     sallyport.db (-wal, -shm)   0600   the database
  *     secret.key                  0600   32 random bytes: download addresses and sealed values hang on them
+ *     reserve                     0600   room for erasures on a full disk (store_reserve.h)
  *     gateway.lock                0600   flock: the one gateway of this database; holds its pid for people
  *     instances/ID.lock           0700   flock: this instance lives
  *     running/ID.out, ID.err      0700   output of what runs now; ID.calls: what it has called
@@ -32,6 +33,7 @@
 #include "lib/store/db/store_migrate.h"
 #include "lib/store/db/store_schema.h"
 #include "lib/store/db/store_txn.h"
+#include "lib/store/retention/store_reserve.h"
 #include "lib/store/transfer/store_backup.h"
 
 #define SECRET       "secret.key"
@@ -291,6 +293,8 @@ static int open_steps(struct store *store, const char *data_dir, struct err *err
 			failed = store_instance_begin(store, err);
 		if (failed == 0)
 			failed = store_reap(store, err);
+		if (failed == 0 && store->mode == STORE_SERVE)
+			store_reserve_keep(store);
 	}
 	return failed;
 }

@@ -180,6 +180,7 @@ killed() {
 	[ "$(id -u)" = 0 ] || skip "needs root to mount a small disk"
 	sp_run_bash 'head -c 60000 /dev/zero | tr "\0" x'
 	sp_stop "$SP_GATEWAY_PID"
+	rm "$SP_DIR/data/reserve" # such a small disk never has one
 	run unshare -m bash -c '
 		mkdir "$SP_DIR/disk" && mount -t tmpfs -o size=2m none "$SP_DIR/disk" && cp -a "$SP_DIR"/data/. "$SP_DIR/disk/" || exit 77
 		export SALLYPORT_DATA_DIR=$SP_DIR/disk
@@ -193,4 +194,33 @@ killed() {
 	echo "$output"
 	[ "$status" -eq 0 ]
 	[[ $output == *"space"*"1 runs and 1 conversations forgotten"* ]]
+}
+
+# What erases gives up the reserve first; whatever else would write is refused.
+@test "forget and gc get through on a disk that is full to the last byte" {
+	[ "$(id -u)" = 0 ] || skip "needs root to mount a small disk"
+	for n in 1 2 3; do sp_run_bash "head -c 20000 /dev/zero | tr '\0' $n; echo $n >file" >/dev/null; done
+	sp_cli export --all -o "$SP_DIR/bundle"
+	run unshare -m bash -c '
+		mkdir "$SP_DIR/disk" && mount -t tmpfs -o size=48m none "$SP_DIR/disk" || exit 77
+		export SALLYPORT_DATA_DIR=$SP_DIR/disk
+		cli() { "$SP_BIN/sallyport" "$@" --config "$SP_CONFIG"; }
+		fill() { head -c 64M /dev/zero >>"$SP_DIR/disk/fill" 2>/dev/null; [ "$(stat -f -c %a "$SP_DIR/disk")" = 0 ]; }
+		cli import "$SP_DIR/bundle" || exit 78
+		[ "$(stat -c %s "$SP_DIR/disk/reserve")" = 8388608 ] || exit 79
+		fill || exit 80
+		cli token add --owner bob && exit 81
+		[ -e "$SP_DIR/disk/reserve" ] || exit 82
+		cli forget --owner alice --yes || exit 83
+		[ ! -e "$SP_DIR/disk/reserve" ] || exit 84
+		cli verify --blobs || exit 85
+		cli gc --yes || exit 86
+		rm "$SP_DIR/disk/fill"
+		cli gc --yes && [ -e "$SP_DIR/disk/reserve" ] || exit 87
+		fill || exit 88
+		cli gc --yes && [ ! -e "$SP_DIR/disk/reserve" ] || exit 89
+		[ "$(cli log --json | jq -r .erased | sort -u)" = content ] || exit 90'
+	echo "$output"
+	[ "$status" -eq 0 ]
+	[[ $output == *"space"*"3 runs and 0 conversations forgotten"* ]]
 }

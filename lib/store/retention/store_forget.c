@@ -11,6 +11,7 @@
 #include "lib/store/blob/store_search.h"
 #include "lib/store/db/store_txn.h"
 #include "store_erase.h"
+#include "store_reserve.h"
 
 #define FILE_ROWS 200
 
@@ -163,6 +164,7 @@ int store_forget(struct store *store, const struct store_erase *erase, struct st
 {
 	int failed = check(erase, err);
 
+	store_reserve_release(store->path);
 	if (failed == 0)
 		failed = number(store, SQL_ERASE_RUNNING, erase, &ret->running, err);
 	if (failed == 0)

@@ -25,6 +25,7 @@
 #include "lib/store/db/store_schema.h"
 #include "lib/store/db/store_txn.h"
 #include "store_erase.h"
+#include "store_reserve.h"
 
 #define LOCK_NAME   "gc.lock"
 #define LOG_BUSY_MS 20
@@ -227,6 +228,9 @@ static int collect(struct store *store, const struct store_gc *gc, int64_t limit
 int store_gc(struct store *store, const struct store_gc *gc, struct store_collected *ret, struct err *err)
 {
 	struct store_collected collected = {0};
+
+	if (!gc->dry)
+		store_reserve_release(store->path);
 	auto_close int held = gc->dry ? -1 : lock(store, err);
 
 	if (held < 0 && !gc->dry)
@@ -235,6 +239,8 @@ int store_gc(struct store *store, const struct store_gc *gc, struct store_collec
 
 	if (failed < 0)
 		return err_wrap(err, "collecting garbage");
+	if (!gc->dry)
+		store_reserve_keep(store);
 	*ret = collected;
 	return 0;
 }
