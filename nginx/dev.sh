@@ -93,7 +93,7 @@ choose_state() {
 		"${drop[@]}" test -x "$STATE/run" || die "$ACCOUNT cannot reach $STATE: use a --state folder whose parents every user may enter"
 	fi
 	chmod 700 "$STATE/data" "$STATE/nginx"
-	printf '%s\n' "$PORT" >"$STATE/port"
+	keep "$STATE/port" <<<"$PORT"
 }
 
 # The account that serves must be able to start the gateway; where the checkout is closed to it, it gets a copy.
@@ -101,15 +101,29 @@ reachable_programs() {
 	[ -x "$BIN/sallyport-gateway" ] || die "$BIN/sallyport-gateway is not there: run 'make all' first"
 	if as_root && ! "${drop[@]}" test -x "$BIN/sallyport-gateway"; then
 		mkdir -p "$STATE/bin"
-		install -m 755 "$BIN"/sallyport{,-gateway,-jailer} "$STATE/bin/"
+		local program
+		for program in sallyport{,-gateway,-jailer}; do
+			cmp -s "$BIN/$program" "$STATE/bin/$program" || install -m 755 "$BIN/$program" "$STATE/bin/"
+		done
 		BIN=$STATE/bin
 	fi
+}
+
+# keep FILE: what comes on standard input becomes its content. One that has it already is left alone, so that a full disk keeps nobody from
+# starting again; one that is written anew is whole or as it was.
+keep() {
+	local text
+	text=$(cat)
+	[ "$text" != "$(cat "$1" 2>/dev/null)" ] || return 0
+	{ printf '%s\n' "$text" >"$1.new"; } 2>/dev/null || die "$1 cannot be written: make room on its disk"
+	[ ! -e "$1" ] || chmod --reference="$1" "$1.new"
+	mv "$1.new" "$1"
 }
 
 write_config() {
 	CONFIG=$STATE/sallyport.conf
 	if [ -e "$CONFIG" ]; then # a state folder that moved to another port
-		sed -Ei "s|(\"public_base_url\": \"http://127\.0\.0\.1:)[0-9]+\"|\1$PORT\"|" "$CONFIG"
+		sed -E "s|(\"public_base_url\": \"http://127\.0\.0\.1:)[0-9]+\"|\1$PORT\"|" "$CONFIG" | keep "$CONFIG"
 		return
 	fi
 	local allowed='' # a user's jailer lets that user in anyway
@@ -136,8 +150,12 @@ EOF
 }
 
 write_nginx() {
-	install -m 644 nginx/locations.conf nginx/fastcgi.conf "$STATE/sallyport/"
-	sed -e "s|@STATE@|$STATE|g" -e "s|@PORT@|$PORT|g" nginx/dev.conf.in >"$STATE/nginx.conf"
+	local file
+	for file in locations.conf fastcgi.conf; do
+		keep "$STATE/sallyport/$file" <"nginx/$file"
+		chmod 644 "$STATE/sallyport/$file"
+	done
+	sed -e "s|@STATE@|$STATE|g" -e "s|@PORT@|$PORT|g" nginx/dev.conf.in | keep "$STATE/nginx.conf"
 	NGINX=$(PATH=$PATH:/usr/sbin command -v nginx) || die "nginx is not installed: run 'make deps'"
 	: >>"$STATE/log/nginx.log"
 	if as_root; then chown "$ACCOUNT:$ACCOUNT" "$STATE/log/nginx.log"; fi

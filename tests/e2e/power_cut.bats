@@ -150,3 +150,30 @@ syncs_before_output() {
 	synced=$(grep -nE "f(data)?sync\([0-9]+<$file.new>\) += 0" "$SP_DIR/trace" | head -1 | cut -d: -f1)
 	[ "$synced" -lt "$named" ]
 }
+
+# What the second start finds is what it would write: it writes nothing, and what cannot be written is named by the gateway.
+@test "make run leaves its configuration whole on a disk without room" {
+	[ "$(id -u)" = 0 ] || skip "needs root to mount a small disk"
+	chmod 0755 "$SP_DIR"
+	mkdir "$SP_DIR/disk"
+	run unshare -m bash -c '
+		serve() { # UNTIL…: the supervisor, ended when the condition is true
+			"$SP_ROOT/nginx/dev.sh" --bin "$SP_BIN" --state "$SP_DIR/disk/state" 0 >"$SP_DIR/run.log" 2>&1 3>&- &
+			local pid=$! n
+			for ((n = 0; n < 1200; n++)); do ! kill -0 "$pid" 2>/dev/null || "$@" || { sleep 0.1 && continue; }; break; done
+			kill -TERM "$pid" 2>/dev/null
+			wait "$pid"
+		}
+		mount -t tmpfs -o size=64m,mode=755 none "$SP_DIR/disk" || exit 77
+		serve grep -q ^logs: "$SP_DIR/run.log" || { cat "$SP_DIR/run.log"; exit 78; }
+		cd "$SP_DIR/disk/state" && cp -r sallyport.conf nginx.conf sallyport token "$SP_DIR/" || exit 79
+		head -c 64M /dev/zero >>"$SP_DIR/disk/fill" 2>/dev/null
+		serve false
+		cat "$SP_DIR/run.log"
+		! grep -E "^sed|^cp|^install|^mv" "$SP_DIR/run.log" || exit 80
+		for file in sallyport.conf nginx.conf sallyport token; do diff -r "$file" "$SP_DIR/$file" || exit 81; done
+		[ -z "$(find . -name "*.new")" ] || exit 82'
+	echo "$output" | tail -n 30
+	[ "$status" -eq 0 ]
+	[[ $output == *"No space left on device"* || $output == *"no space left on its disk"* || $output == *"cannot be written: make room"* ]]
+}
