@@ -344,10 +344,13 @@ static int copy_key(struct store *store, const struct target *target, struct err
 	return 0;
 }
 
-/* The new moment takes the place of the old one: a manifest that does not fit its database is mended by the next. */
+/* The new moment takes the place of the old one. A manifest that does not fit its database yet has its successor as a
+ * part next to it; the first rename is on disk before the second, because a power cut may leave either without the
+ * other. */
 static int put_in_place(const struct target *target, struct err *err)
 {
 	if (syncfs(target->dir_fd) < 0 || renameat(target->dir_fd, PART, target->dir_fd, STORE_BACKUP_DATABASE) < 0 ||
+	    fsync(target->dir_fd) < 0 ||
 	    renameat(target->dir_fd, STORE_BACKUP_MANIFEST ".part", target->dir_fd, STORE_BACKUP_MANIFEST) < 0 ||
 	    fsync(target->dir_fd) < 0)
 		return err_errno(err, "keeping the backup in %s", target->path);

@@ -408,6 +408,19 @@ void store_bundle_bind_row(struct query *to, sqlite3_stmt *row, const char *but)
 	}
 }
 
+/* Durable: the owner may leave the old host next. */
+static int put_in_place(const struct store_bundle *bundle)
+{
+	auto_free char *folder = xstrdup(bundle->path);
+	char *slash = strrchr(folder, '/');
+
+	if (slash)
+		slash[slash == folder] = '\0';
+	auto_close int fd = open(slash ? folder : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	return fd < 0 || rename(bundle->part, bundle->path) < 0 ? -1 : fsync(fd);
+}
+
 int store_bundle_finish(struct store_bundle *bundle, struct store *store, struct err *err)
 {
 	auto_statement sqlite3_stmt *names = NULL;
@@ -421,7 +434,7 @@ int store_bundle_finish(struct store_bundle *bundle, struct store *store, struct
 	sqlite3_reset(names);
 	if (result == 0)
 		result = run(bundle, "COMMIT", err);
-	if (result == 0 && bundle->part && rename(bundle->part, bundle->path) < 0)
+	if (result == 0 && bundle->part && put_in_place(bundle) < 0)
 		result = err_errno(err, "writing %s", bundle->path);
 	if (result == 0)
 		free(steal(&bundle->part));
