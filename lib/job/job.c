@@ -50,58 +50,41 @@ void job_set_retention(const struct config *config, struct store *store)
 
 /* -------- submitting ---------------------------------------------------------------------------------- */
 
-/* The slow part: code, standard input and files go to disk. */
-static int store_inputs(struct job *job, const struct job_request *request, struct err *err)
-{
-	struct store *store = job->engine->store;
-	struct job_asked *asked = &job->asked;
-	int result = job_store_files(store, request, &asked->files, err);
-
-	if (result == 0)
-		result = job_store_text(store, &request->code, &asked->row.code, &asked->code_fd, err);
-	if (result == 0 && request->stdin_text.data)
-		result = job_store_text(store, &request->stdin_text, &asked->row.stdin_text, &asked->stdin_fd, err);
-	return result;
-}
-
-/* With its place in the order. */
-static int enter(struct job *job, const struct job_request *request, struct err *err)
-{
-	struct job_engine *engine = job->engine;
-	struct job_turn *turn = &job->turn;
-	int result;
-
-	if (job->wake_fd < 0)
-		return err_errno(err, "cannot make an eventfd");
-	pthread_mutex_lock(&engine->lock);
-	result = job_take_request(job, request, engine->runners, err);
-	turn->owner = job->asked.row.owner;
-	turn->token_id = job->asked.row.token_id;
-	turn->place = job->asked.place;
-	turn->key = job->asked.key;
-	turn->key_hash = job->asked.key_hash;
-	if (result == 0)
-		result = job_turn_enter(turn, err);
-	if (result == 0)
-		job_reference(job); /* the engine's, until it is over */
-	pthread_mutex_unlock(&engine->lock);
-	return result;
-}
-
 int job_submit(struct job_engine *engine, const struct job_request *request, struct job **ret, struct err *err)
 {
 	struct job *job = job_new(engine, job_advance);
+	struct job_asked *asked = &job->asked;
+	struct job_turn *turn = &job->turn;
 	int result = store_space_check(engine->store, err);
 
 	if (request->tools)
 		request->tools->references++;
-	job->asked.tools = request->tools;
-	if (result == 0)
-		result = enter(job, request, err);
+	asked->tools = request->tools;
+	if (result == 0 && job->wake_fd < 0)
+		result = err_errno(err, "cannot make an eventfd");
 	if (result == 0) {
-		result = store_inputs(job, request, err);
-		job->turn.work_item.code = result;
-		job_post(&job->turn.work_item);
+		pthread_mutex_lock(&engine->lock);
+		result = job_take_request(job, request, engine->runners, err);
+		turn->owner = asked->row.owner;
+		turn->token_id = asked->row.token_id;
+		turn->place = asked->place;
+		turn->key = asked->key;
+		turn->key_hash = asked->key_hash;
+		if (result == 0)
+			result = job_turn_enter(turn, err);
+		if (result == 0)
+			job_reference(job); /* the engine's, until it is over */
+		pthread_mutex_unlock(&engine->lock);
+	}
+	if (result == 0) { /* the slow part: files, code and standard input go to disk */
+		result = job_store_files(engine->store, request, &asked->files, err);
+		if (result == 0)
+			result = job_store_text(engine->store, &request->code, &asked->row.code, &asked->code_fd, err);
+		if (result == 0 && request->stdin_text.data)
+			result = job_store_text(engine->store, &request->stdin_text, &asked->row.stdin_text,
+						&asked->stdin_fd, err);
+		turn->work_item.code = result;
+		job_post(&turn->work_item);
 	}
 	if (result < 0)
 		job_release(job);
@@ -152,7 +135,7 @@ size_t job_output_read(struct job *job, int stream, int64_t offset, char *ret, s
 	if (!atomic_load(&job->has_output))
 		return 0;
 	int fd = job->cover.mask ? job_cover_shown(&job->cover, stream, false, NULL)
-	       : stream == 1     ? job->stdout_fd
+		 : stream == 1   ? job->stdout_fd
 				 : job->stderr_fd;
 	ssize_t n = pread(fd, ret, size, offset);
 
@@ -239,15 +222,6 @@ void job_engine_jails(struct job_engine *engine, void (*each)(void *arg, const c
 		each(arg, jail_state_text((enum jail_state)state), jails.count[state]);
 }
 
-uint64_t job_engine_generation(struct job_engine *engine)
-{
-	pthread_mutex_lock(&engine->lock);
-	uint64_t generation = engine->generation;
-
-	pthread_mutex_unlock(&engine->lock);
-	return generation;
-}
-
 void job_engine_watch(struct job_engine *engine, void (*tell)(void *arg, const struct job_news *news), void *arg)
 {
 	pthread_mutex_lock(&engine->lock); /* for the reactor, which takes it before it gets at a job */
@@ -272,25 +246,6 @@ static void engine_free(struct job_engine *engine)
 	free(engine);
 }
 
-static int engine_begin(struct job_engine *engine, struct err *err)
-{
-	int result, error;
-
-	engine->runtimes = job_runtimes_new();
-	engine->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (engine->wake_fd < 0)
-		return err_errno(err, "cannot make an eventfd");
-	if ((result = job_workspace_start(engine, err)) < 0 || (result = job_jailer_begin(engine, err)) < 0 ||
-	    (result = job_io_start(engine, err)) < 0)
-		return result;
-	error = pthread_create(&engine->reactor, NULL, job_reactor, engine);
-	if (error) {
-		errno = error;
-		return err_errno(err, "cannot start the job reactor");
-	}
-	return 0;
-}
-
 int job_engine_start(const struct config *config, struct store *store, struct job_engine **ret, struct err *err)
 {
 	struct job_engine *engine = xcalloc(1, sizeof(*engine));
@@ -299,9 +254,18 @@ int job_engine_start(const struct config *config, struct store *store, struct jo
 	job_metrics_begin();
 	engine->config = config;
 	engine->store = store;
+	engine->runtimes = job_runtimes_new();
 	pthread_mutex_init(&engine->lock, NULL);
 	pthread_cond_init(&engine->io_wake, NULL);
-	result = engine_begin(engine, err);
+	engine->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (engine->wake_fd < 0) {
+		result = err_errno(err, "cannot make an eventfd");
+	} else if ((result = job_workspace_start(engine, err)) == 0 && (result = job_jailer_begin(engine, err)) == 0 &&
+		   (result = job_io_start(engine, err)) == 0) {
+		errno = pthread_create(&engine->reactor, NULL, job_reactor, engine);
+		if (errno)
+			result = err_errno(err, "cannot start the job reactor");
+	}
 	if (result < 0)
 		engine_free(engine);
 	else

@@ -23,8 +23,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#define HASH_CHUNK 65536
-
 struct replay {
 	struct store *store;
 	struct jail_client *client;
@@ -38,7 +36,7 @@ struct replay {
 	struct job_tools *tools; /* of that run; NULL: none */
 	const char **tools_env;
 	struct job_tools_wait wait;
-	struct err error;       /* the first file that could not be read */
+	struct err error; /* the first file that could not be read */
 	struct job_input *inputs;
 	size_t n_inputs;
 	char **args, **env;
@@ -138,17 +136,6 @@ static int load_environment(struct replay *replay, const char *text, struct err 
 	return 0;
 }
 
-static int load_limits(struct replay *replay, const char *text, struct err *err)
-{
-	auto_json struct json_object *object = NULL;
-	int result = parse_stored("limits", text, json_type_object, &object, err);
-
-	if (result == 0 && bind_parse(jail_limits_table, object, &replay->once.spec.limits, err) < 0)
-		result = err_wrap(err, "the row's limits");
-	replay->once.spec.limits.cpu_percent = -1;
-	return result;
-}
-
 static int load_text(struct replay *replay, const struct store_text *text, int *ret_fd, struct err *err)
 {
 	if (*text->blob)
@@ -168,12 +155,17 @@ static int add_input(void *arg, const struct store_execution_file *found)
 
 static int load(struct replay *replay, const struct store_execution *execution, struct err *err)
 {
+	auto_json struct json_object *limits = NULL;
 	int result;
 
 	if ((result = load_arguments(replay, execution->args_json, err)) < 0 ||
 	    (result = load_environment(replay, execution->env_json, err)) < 0 ||
-	    (result = load_limits(replay, execution->limits_json, err)) < 0 ||
-	    (result = load_text(replay, &execution->code, &replay->once.program.code_fd, err)) < 0)
+	    (result = parse_stored("limits", execution->limits_json, json_type_object, &limits, err)) < 0)
+		return result;
+	if (bind_parse(jail_limits_table, limits, &replay->once.spec.limits, err) < 0)
+		return err_wrap(err, "the row's limits");
+	replay->once.spec.limits.cpu_percent = -1;
+	if ((result = load_text(replay, &execution->code, &replay->once.program.code_fd, err)) < 0)
 		return result;
 	if ((execution->stdin_text.data || *execution->stdin_text.blob) &&
 	    (result = load_text(replay, &execution->stdin_text, &replay->once.program.stdin_fd, err)) < 0)
@@ -186,31 +178,6 @@ static int load(struct replay *replay, const struct store_execution *execution, 
 }
 
 /* -------- what the run made ------------------------------------------------------------------------- */
-
-static int hash_fd(int fd, char ret[SHA256_HEX_SIZE], int64_t *ret_size, struct err *err)
-{
-	auto_free char *chunk = xmalloc(HASH_CHUNK);
-	struct sha256 *digest = sha256_new();
-	off_t at = 0;
-
-	for (;;) {
-		ssize_t got = pread(fd, chunk, HASH_CHUNK, at);
-
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got < 0) {
-			sha256_finish(digest, NULL);
-			return err_errno(err, "reading a file that the program made");
-		}
-		if (got == 0)
-			break;
-		sha256_add(digest, chunk, (size_t)got);
-		at += got;
-	}
-	sha256_finish(digest, ret);
-	*ret_size = at;
-	return 0;
-}
 
 static void on_file(void *arg, const struct jail_change *change)
 {
@@ -237,8 +204,10 @@ static void on_file(void *arg, const struct jail_change *change)
 		copy->kind = JAIL_FILE_NOT_KEPT;
 		snprintf(copy->reason, sizeof(copy->reason), "%.*s",
 			 (int)utf8_cut(err.text, strlen(err.text), sizeof(copy->reason) - 1), err.text);
-	} else if (hash_fd(fd, copy->file.blob, &copy->file.size, replay->error.code ? NULL : &replay->error) == 0) {
+	} else if (sha256_fd(fd, copy->file.blob, &copy->file.size) == 0) {
 		job_media_type(copy->file.name, fd, copy->file.media_type);
+	} else if (replay->error.code == ERR_NONE) {
+		err_errno(&replay->error, "reading a file that the program made");
 	}
 	copy->masked = copy->masked || fd != change->fd;
 }
@@ -254,19 +223,6 @@ static int open_input(void *arg, size_t index, struct jail_file *ret, struct err
 	return store_blob_open(replay->store, file->blob, &ret->fd, NULL, err) < 0
 		       ? err_wrap(err, "the file \"%s\"", file->name)
 		       : 0;
-}
-
-static int cover(struct replay *replay, struct err *err)
-{
-	struct job_replay *made = &replay->made;
-	int result = job_cover_put(&replay->cover, made->stdout_fd, made->stderr_fd, err);
-
-	if (result == 0)
-		result = made->stdout_fd = job_cover_shown(&replay->cover, 1, true, err);
-	if (result >= 0)
-		result = made->stderr_fd = job_cover_shown(&replay->cover, 2, true, err);
-	job_mask_result(replay->cover.mask, &made->jail);
-	return MIN(result, 0);
 }
 
 /* jail_once, while the program's wall clock may stand still. */
@@ -324,6 +280,7 @@ static int replay_run(struct replay *replay, const struct store_execution *execu
 		      struct err *err)
 {
 	struct jail_once *once = &replay->once;
+	struct job_replay *made = &replay->made;
 	int result = load(replay, execution, err);
 
 	if (result < 0)
@@ -350,14 +307,22 @@ static int replay_run(struct replay *replay, const struct store_execution *execu
 	}
 	if (result < 0)
 		return result;
-	replay->made.jail = once->result;
-	replay->made.stdout_fd = once->program.stdout_fd;
-	replay->made.stderr_fd = once->program.stderr_fd;
-	if (replay->cover.mask && (result = cover(replay, err)) < 0)
+	made->jail = once->result;
+	made->stdout_fd = once->program.stdout_fd;
+	made->stderr_fd = once->program.stderr_fd;
+	if (replay->cover.mask) {
+		result = job_cover_put(&replay->cover, made->stdout_fd, made->stderr_fd, err);
+		if (result == 0)
+			result = made->stdout_fd = job_cover_shown(&replay->cover, 1, true, err);
+		if (result >= 0)
+			result = made->stderr_fd = job_cover_shown(&replay->cover, 2, true, err);
+		job_mask_result(replay->cover.mask, &made->jail);
+	}
+	if (result < 0)
 		return result;
-	lseek(replay->made.stdout_fd, 0, SEEK_SET);
-	lseek(replay->made.stderr_fd, 0, SEEK_SET);
-	return each(arg, execution, &replay->made, err);
+	lseek(made->stdout_fd, 0, SEEK_SET);
+	lseek(made->stderr_fd, 0, SEEK_SET);
+	return each(arg, execution, made, err);
 }
 
 /* -------- a live sandbox's runs ----------------------------------------------------------------------- */

@@ -19,7 +19,6 @@
 #include "lib/base/util.h"
 #include "lib/store/db/crypto.h"
 
-#define CHUNK     65536
 #define KNOWN_MAX 64
 #define CPU_INFO  "/proc/cpuinfo"
 #define CPU_LINE  256
@@ -39,45 +38,27 @@ static bool same_file(const struct stat *one, const struct stat *other)
 	       one->st_ctim.tv_sec == other->st_ctim.tv_sec && one->st_ctim.tv_nsec == other->st_ctim.tv_nsec;
 }
 
-static bool hash_all(int fd, char ret[SHA256_HEX_SIZE])
-{
-	auto_free char *chunk = xmalloc(CHUNK);
-	struct sha256 *digest = sha256_new();
-	ssize_t got;
-
-	while ((got = read(fd, chunk, CHUNK)) > 0)
-		sha256_add(digest, chunk, (size_t)got);
-	sha256_finish(digest, ret);
-	return got == 0;
-}
-
-/* With the lock: two threads that meet a new one wait for each other rather than read it twice. */
 static bool find_hash(const char *path, char ret[SHA256_HEX_SIZE])
 {
 	auto_close int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	struct stat file;
+	size_t place = 0;
 
 	if (fd < 0 || fstat(fd, &file) < 0 || !S_ISREG(file.st_mode))
 		return false;
-	for (size_t i = 0; i < n_known; i++)
-		if (same_file(&known[i].file, &file)) {
-			memcpy(ret, known[i].hash, SHA256_HEX_SIZE);
-			return true;
-		}
-	if (!hash_all(fd, ret))
-		return false;
-	size_t place = n_known < KNOWN_MAX ? n_known++ : 0;
+	pthread_mutex_lock(&lock); /* two threads that meet a new one wait for each other rather than read it twice */
+	while (place < n_known && !same_file(&known[place].file, &file))
+		place++;
+	bool found = place < n_known;
 
-	known[place].file = file;
-	memcpy(known[place].hash, ret, SHA256_HEX_SIZE);
-	return true;
-}
-
-static bool interpreter_hash(const char *path, char ret[SHA256_HEX_SIZE])
-{
-	pthread_mutex_lock(&lock);
-	bool found = path && find_hash(path, ret);
-
+	if (found) {
+		memcpy(ret, known[place].hash, SHA256_HEX_SIZE);
+	} else if (sha256_fd(fd, ret, NULL) == 0) {
+		found = true;
+		place = n_known < KNOWN_MAX ? n_known++ : 0;
+		known[place].file = file;
+		memcpy(known[place].hash, ret, SHA256_HEX_SIZE);
+	}
 	pthread_mutex_unlock(&lock);
 	return found;
 }
@@ -100,25 +81,13 @@ static void add_processor(struct json_object *object)
 		fclose(file);
 }
 
-static void add_libraries(struct json_object *object, struct json_object *list)
-{
-	struct json_object *libraries = json_object_new_object();
-
-	for (size_t i = 0; list && i < json_object_array_length(list); i++) {
-		struct json_object *library = json_object_array_get_idx(list, i);
-		const char *name = json_get_string(library, "name");
-
-		if (name)
-			json_add_string(libraries, name, json_get_string(library, "version"));
-	}
-	json_add(object, "libraries", libraries);
-}
-
 struct json_object *job_runtime(struct json_object *runners, const char *name, const char *version)
 {
 	struct json_object *runner = jail_runner_named(runners, name), *object = json_object_new_object();
-	struct json_object *libraries = runner ? json_get(runner, "libraries", json_type_array) : NULL;
+	struct json_object *list = runner ? json_get(runner, "libraries", json_type_array) : NULL;
 	const char *interpreter = runner ? json_get_string(runner, "interpreter") : NULL;
+	const size_t n_libraries = list ? json_object_array_length(list) : 0;
+	struct json_object *libraries = json_object_new_object();
 	char hash[SHA256_HEX_SIZE];
 	struct utsname host;
 
@@ -127,10 +96,19 @@ struct json_object *job_runtime(struct json_object *runners, const char *name, c
 		json_add_string(object, "version", version);
 	if (interpreter)
 		json_add_string(object, "interpreter", interpreter);
-	if (interpreter_hash(interpreter, hash))
+	if (interpreter && find_hash(interpreter, hash))
 		json_add_string(object, "sha256", hash);
-	if (libraries && json_object_array_length(libraries) > 0)
-		add_libraries(object, libraries);
+	for (size_t i = 0; i < n_libraries; i++) {
+		struct json_object *library = json_object_array_get_idx(list, i);
+		const char *library_name = json_get_string(library, "name");
+
+		if (library_name)
+			json_add_string(libraries, library_name, json_get_string(library, "version"));
+	}
+	if (n_libraries > 0)
+		json_add(object, "libraries", libraries);
+	else
+		json_object_put(libraries);
 	uname(&host);
 	json_add_string(object, "kernel", host.release);
 	json_add_string(object, "architecture", host.machine);
@@ -217,19 +195,7 @@ void job_runtimes_free(struct job_runtimes *runtimes)
 	free(runtimes);
 }
 
-/* NULL: there are none. */
-static struct json_object *copy_runners(struct job_engine *engine)
-{
-	struct json_object *copy = NULL;
-
-	pthread_mutex_lock(&engine->lock);
-	if (engine->runners)
-		json_object_deep_copy(engine->runners, &copy, NULL);
-	pthread_mutex_unlock(&engine->lock);
-	return copy;
-}
-
-static uint64_t generation_of(struct job_engine *engine)
+uint64_t job_engine_generation(struct job_engine *engine)
 {
 	pthread_mutex_lock(&engine->lock);
 	uint64_t generation = engine->generation;
@@ -238,29 +204,12 @@ static uint64_t generation_of(struct job_engine *engine)
 	return generation;
 }
 
-/* With the list's lock. It grows by a jailer's start, a runner and a version. */
-static struct met *meet(struct job_engine *engine, const char *name, const char *version)
-{
-	auto_json struct json_object *runners = copy_runners(engine);
-	auto_json struct json_object *object = job_runtime(runners, name, version);
-	struct met *met = xcalloc(1, sizeof(*met));
-	struct buf text;
-
-	buf_init(&text, SIZE_MAX / 2);
-	json_print(&text, object);
-	met->name = xstrdup(name);
-	met->version = xstrdup(version);
-	met->runtime.text = buf_steal(&text, NULL);
-	sha256_hex(met->runtime.text, strlen(met->runtime.text), met->runtime.hash);
-	met->next = engine->runtimes->first;
-	engine->runtimes->first = met;
-	return met;
-}
-
 const struct store_runtime *job_runtime_of(struct job_engine *engine, const char *name, const char *version)
 {
-	uint64_t generation = generation_of(engine);
+	const uint64_t generation = job_engine_generation(engine);
+	auto_json struct json_object *runners = NULL, *object = NULL;
 	struct met *met;
+	struct buf text;
 
 	if (generation == 0)
 		return NULL;
@@ -268,9 +217,22 @@ const struct store_runtime *job_runtime_of(struct job_engine *engine, const char
 	met = engine->runtimes->first;
 	while (met && (met->generation != generation || !streq(met->name, name) || !streq(met->version, version)))
 		met = met->next;
-	if (!met) {
-		met = meet(engine, name, version);
+	if (!met) { /* the list grows by a jailer's start, a runner and a version */
+		pthread_mutex_lock(&engine->lock);
+		if (engine->runners)
+			json_object_deep_copy(engine->runners, &runners, NULL);
+		pthread_mutex_unlock(&engine->lock);
+		object = job_runtime(runners, name, version);
+		buf_init(&text, SIZE_MAX / 2);
+		json_print(&text, object);
+		met = xcalloc(1, sizeof(*met));
 		met->generation = generation;
+		met->name = xstrdup(name);
+		met->version = xstrdup(version);
+		met->runtime.text = buf_steal(&text, NULL);
+		sha256_hex(met->runtime.text, strlen(met->runtime.text), met->runtime.hash);
+		met->next = engine->runtimes->first;
+		engine->runtimes->first = met;
 	}
 	pthread_mutex_unlock(&engine->runtimes->lock);
 	return &met->runtime;

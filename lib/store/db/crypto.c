@@ -13,9 +13,12 @@
 #include <openssl/params.h>
 #include <pthread.h>
 #include <sys/random.h>
+#include <unistd.h>
 
 #include "lib/base/text.h"
 #include "lib/base/util.h"
+
+#define FILE_CHUNK 65536
 
 /* A failing digest is a broken libcrypto (no memory, no provider): nothing can be recorded then. */
 static void must(bool worked)
@@ -119,6 +122,25 @@ void sha256_finish(struct sha256 *digest, char ret_hex[SHA256_HEX_SIZE])
 		hex_encode(hash, sizeof(hash), ret_hex);
 	}
 	EVP_MD_CTX_free(digest_context(digest));
+}
+
+int sha256_fd(int fd, char ret_hex[SHA256_HEX_SIZE], int64_t *ret_size)
+{
+	auto_free char *chunk = xmalloc(FILE_CHUNK);
+	struct sha256 *digest = sha256_new();
+	int64_t size = 0;
+	ssize_t got;
+
+	while ((got = pread(fd, chunk, FILE_CHUNK, size)) != 0 && (got > 0 || errno == EINTR)) {
+		if (got < 0)
+			continue;
+		sha256_add(digest, chunk, (size_t)got);
+		size += got;
+	}
+	sha256_finish(digest, got == 0 ? ret_hex : NULL);
+	if (got == 0 && ret_size)
+		*ret_size = size;
+	return got == 0 ? 0 : -1;
 }
 
 void sha256_bytes(const void *data, size_t length, uint8_t ret[SHA256_SIZE])

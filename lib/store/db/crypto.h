@@ -18,6 +18,8 @@ struct sha256 *sha256_new(void);
 void sha256_add(struct sha256 *digest, const void *data, size_t length);
 void sha256_finish(struct sha256 *digest, char ret_hex[SHA256_HEX_SIZE]); /* frees it; ret_hex NULL: just frees */
 void sha256_hex(const void *data, size_t length, char ret_hex[SHA256_HEX_SIZE]);
+/* Of all that is in a file, with its size (NULL: not wanted); -1 and errno. */
+int sha256_fd(int fd, char ret_hex[SHA256_HEX_SIZE], int64_t *ret_size);
 void sha256_bytes(const void *data, size_t length, uint8_t ret[SHA256_SIZE]);
 void hmac_sha256(const void *key, size_t key_length, const void *data, size_t length, uint8_t ret[SHA256_SIZE]);
 struct crypto_part {
