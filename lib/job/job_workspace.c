@@ -20,14 +20,11 @@ bool job_workspace_has(const struct job_turn *turn)
 	return workspace && streq(turn->place, workspace_place(workspace));
 }
 
-static struct job_turn *turn_of(struct job_work_item *work_item)
-{
-	return container_of(work_item, struct job_turn, work_item);
-}
-
 int job_workspace_read(struct job_work_item *work_item, struct err *err)
 {
-	return workspace_read(work_item->engine->workspace, &turn_of(work_item)->read, err);
+	struct job_turn *turn = container_of(work_item, struct job_turn, work_item);
+
+	return workspace_read(work_item->engine->workspace, &turn->read, err);
 }
 
 void job_workspace_tell(struct job_turn *turn)

@@ -248,24 +248,10 @@ static void keep_base(struct workspace *workspace, struct workspace_list *now)
 	workspace->base = base;
 }
 
-static void find_repositories(struct workspace *workspace)
-{
-	struct workspace_names *found = &workspace->repositories;
-
-	workspace_names_clear(found);
-	for (size_t i = 0; i < workspace->base.count; i++) {
-		const char *name = workspace->base.items[i].name, *slash = strrchr(name, '/');
-
-		if (!workspace_guard_same(slash ? slash + 1 : name, "head"))
-			continue;
-		found->items = xrealloc(found->items, found->count + 1, sizeof(*found->items));
-		found->items[found->count++] = xstrndup(name, slash ? (size_t)(slash - name) : 0);
-	}
-}
-
 int workspace_read(struct workspace *workspace, struct workspace_names *ret, struct err *err)
 {
 	auto_workspace_list struct workspace_list now = {0};
+	struct workspace_names *found = &workspace->repositories;
 	int result = check_folder(workspace, err);
 
 	if (result == 0)
@@ -282,6 +268,14 @@ int workspace_read(struct workspace *workspace, struct workspace_names *ret, str
 		result = workspace_sync(workspace, &now, ret, err);
 	if (result == 0)
 		keep_base(workspace, &now);
-	find_repositories(workspace);
+	workspace_names_clear(found);
+	for (size_t i = 0; i < workspace->base.count; i++) {
+		const char *name = workspace->base.items[i].name, *slash = strrchr(name, '/');
+
+		if (!workspace_guard_same(slash ? slash + 1 : name, "head"))
+			continue;
+		found->items = xrealloc(found->items, found->count + 1, sizeof(*found->items));
+		found->items[found->count++] = xstrndup(name, slash ? (size_t)(slash - name) : 0);
+	}
 	return result;
 }

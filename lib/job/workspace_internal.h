@@ -65,7 +65,7 @@ struct workspace {
 	struct workspace_mark folder; /* of the path: dev and ino count */
 	int64_t bytes_max;
 	size_t files_max;
-	struct workspace_list base; /* as it was read, or written by us */
+	struct workspace_list base;          /* as it was read, or written by us */
 	struct workspace_names repositories; /* folders of `base` that have a file HEAD; "": the workspace itself */
 	struct workspace_rule *rules;
 	size_t n_rules;
@@ -90,7 +90,6 @@ int workspace_sync(struct workspace *workspace, const struct workspace_list *now
 
 /* workspace_write.c */
 void workspace_temporary_name(struct workspace *workspace, char ret[64]);
-int workspace_hash(int fd, char ret[SHA256_HEX_SIZE]); /* -1 and errno */
 /* Those that are late, once more; what is left is in `late`. */
 void workspace_write_late(struct workspace *workspace);
 bool workspace_is_late(const struct workspace *workspace, const char *name);

@@ -111,30 +111,15 @@ static int plan(struct sync *sync, struct store_txn *txn, int64_t row, struct er
 	return result < 0 ? result : step_through(sync, txn, row, false, err);
 }
 
-static int log_sync(struct store_txn *txn, const struct sync *sync, const char *hash, struct err *err)
-{
-	char place[SHA256_HEX_SIZE];
-	struct store_audit entry;
-	auto_buf struct buf names = {0};
-
-	buf_init(&names, NAMES_MAX);
-	for (size_t i = 0; i < sync->touched.count; i++)
-		buf_add(&names, sync->touched.items[i], strlen(sync->touched.items[i]) + 1);
-	store_audit_place(hash, place);
-	store_audit_init(&entry, STORE_AUDIT_FILE_WORKSPACE, "conversation", place);
-	entry.owner = sync->workspace->owner;
-	store_audit_int(&entry, "put", sync->put);
-	store_audit_int(&entry, "removed", sync->removed);
-	store_audit_sum(&entry, "names", names.data, names.length);
-	return store_txn_audit(txn, &entry, err);
-}
-
 static int sync_work(struct store_txn *txn, void *arg, struct err *err)
 {
 	struct sync *sync = arg;
+	const struct workspace *workspace = sync->workspace;
 	struct store_conversation conversation;
-	int result =
-		store_txn_conversation(txn, sync->workspace->owner, sync->workspace->conversation, &conversation, err);
+	char place[SHA256_HEX_SIZE];
+	struct store_audit entry;
+	auto_buf struct buf names = {0};
+	int result = store_txn_conversation(txn, workspace->owner, workspace->conversation, &conversation, err);
 
 	workspace_list_clear(&sync->had);
 	if (result == 0)
@@ -142,7 +127,18 @@ static int sync_work(struct store_txn *txn, void *arg, struct err *err)
 	workspace_list_sort(&sync->had);
 	if (result == 0)
 		result = plan(sync, txn, conversation.row, err);
-	return result < 0 ? result : log_sync(txn, sync, conversation.hash, err);
+	if (result < 0)
+		return result;
+	buf_init(&names, NAMES_MAX);
+	for (size_t i = 0; i < sync->touched.count; i++)
+		buf_add(&names, sync->touched.items[i], strlen(sync->touched.items[i]) + 1);
+	store_audit_place(conversation.hash, place);
+	store_audit_init(&entry, STORE_AUDIT_FILE_WORKSPACE, "conversation", place);
+	entry.owner = workspace->owner;
+	store_audit_int(&entry, "put", sync->put);
+	store_audit_int(&entry, "removed", sync->removed);
+	store_audit_sum(&entry, "names", names.data, names.length);
+	return store_txn_audit(txn, &entry, err);
 }
 
 /* Nothing is written where nothing differs. */

@@ -163,30 +163,6 @@ static int too_many(struct walk *walk)
 				   : ": name what programs do not need in " WORKSPACE_IGNORE);
 }
 
-static int too_large(struct walk *walk)
-{
-	return err_set(walk->err, ERR_LIMIT,
-		       "the workspace has more than %lld MiB of files, and a program's /data holds so many "
-		       "(limits.data_mb); the largest is \"%s\" (%lld bytes): name what programs do not need in " //
-		       WORKSPACE_IGNORE,
-		       (long long)(walk->workspace->bytes_max >> 20), walk->largest_name, (long long)walk->largest);
-}
-
-static int add_file(struct walk *walk, const char *path, const struct stat *status)
-{
-	struct workspace_file *file = workspace_list_add(walk->list, path);
-
-	file->mark = workspace_mark_of(status);
-	file->mode = status->st_mode & 0777;
-	file->links = status->st_nlink;
-	if (status->st_size > walk->largest) {
-		walk->largest = status->st_size;
-		show(path, walk->largest_name);
-	}
-	walk->bytes += MIN(status->st_size, INT64_MAX / 2 - walk->bytes);
-	return 0;
-}
-
 /* Temporary names of a process that is not there any more. */
 static void remove_leftover(const struct walk *walk, int folder, const char *name)
 {
@@ -251,7 +227,19 @@ static int look(struct walk *walk, int folder, const char *name, const char *pat
 			       "" WORKSPACE_IGNORE,
 			       JAIL_NAME_MAX, shown);
 	}
-	return is_folder ? enter(walk, folder, name, path, level + 1) : add_file(walk, path, &status);
+	if (is_folder)
+		return enter(walk, folder, name, path, level + 1);
+	struct workspace_file *file = workspace_list_add(walk->list, path);
+
+	file->mark = workspace_mark_of(&status);
+	file->mode = status.st_mode & 0777;
+	file->links = status.st_nlink;
+	if (status.st_size > walk->largest) {
+		walk->largest = status.st_size;
+		show(path, walk->largest_name);
+	}
+	walk->bytes += MIN(status.st_size, INT64_MAX / 2 - walk->bytes);
+	return 0;
 }
 
 static int walk_folder(struct walk *walk, int fd, const char *path, int level)
@@ -314,7 +302,10 @@ int workspace_walk(struct workspace *workspace, struct workspace_list *ret, stru
 			    : walk_folder(&walk, fd, "", 0);
 
 	if (result == 0 && walk.bytes > workspace->bytes_max)
-		result = too_large(&walk);
+		result = err_set(err, ERR_LIMIT,
+				 "the workspace has more than %lld MiB of files, and a program's /data holds so many (limits.data_mb); the largest is \"%s\" (%lld bytes): name what programs do not need in "
+				 WORKSPACE_IGNORE,
+				 (long long)(workspace->bytes_max >> 20), walk.largest_name, (long long)walk.largest);
 	workspace->swept |= result == 0;
 	drop_outside_links(ret);
 	workspace_list_sort(ret);

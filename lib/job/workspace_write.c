@@ -39,21 +39,6 @@ struct act {
 };
 enum outcome { DONE, HIS_STAYS, FAILED };
 
-int workspace_hash(int fd, char ret[SHA256_HEX_SIZE])
-{
-	auto_free char *buffer = xmalloc(STEP);
-	struct sha256 *digest = sha256_new();
-	off_t at = 0;
-	ssize_t got;
-
-	while ((got = pread(fd, buffer, STEP, at)) > 0) {
-		sha256_add(digest, buffer, (size_t)got);
-		at += got;
-	}
-	sha256_finish(digest, got == 0 ? ret : NULL);
-	return got == 0 ? 0 : -1;
-}
-
 /* -------- the folder of a file ------------------------------------------------------------------------ */
 
 static int step_into(int folder, const char *name, bool make)
@@ -127,25 +112,12 @@ static enum his look_at(const struct act *act, const char *name, struct workspac
 
 	if (fd < 0)
 		return errno == ENOENT ? HIS_GONE : HIS_OTHER;
-	if (fstat(fd, &status) < 0 || !S_ISREG(status.st_mode) || workspace_hash(fd, hash) < 0)
+	if (fstat(fd, &status) < 0 || !S_ISREG(status.st_mode) || sha256_fd(fd, hash, NULL) < 0)
 		return HIS_OTHER;
 	*ret_mark = workspace_mark_of(&status);
 	if (act->base && streq(hash, act->base->blob))
 		return HIS_AS_READ;
 	return streq(hash, act->change->blob) ? HIS_AS_OURS : HIS_OTHER;
-}
-
-/* After a rename, which changes the time of the inode only. */
-static bool as_seen(const struct act *act, const char *name, const struct workspace_mark *seen)
-{
-	struct stat status;
-
-	if (fstatat(act->parent, name, &status, AT_SYMLINK_NOFOLLOW) < 0)
-		return false;
-	const struct workspace_mark mark = workspace_mark_of(&status);
-
-	return mark.dev == seen->dev && mark.ino == seen->ino && mark.size == seen->size &&
-	       mark.mtime_ns == seen->mtime_ns;
 }
 
 /* -------- putting a file ------------------------------------------------------------------------------ */
@@ -190,16 +162,6 @@ static int write_temporary(struct act *act)
 	return fsync(fd);
 }
 
-static void drop_temporary(struct act *act)
-{
-	const int error = errno;
-
-	if (*act->temporary)
-		unlinkat(act->parent, act->temporary, 0);
-	act->temporary[0] = '\0';
-	errno = error;
-}
-
 static enum outcome put_second(struct act *act)
 {
 	for (int i = 1; i <= SECONDS_MAX; i++) {
@@ -224,6 +186,7 @@ static enum outcome put_second(struct act *act)
 
 static enum outcome replace(struct act *act, const struct workspace_mark *seen)
 {
+	struct stat status;
 	struct workspace_mark out;
 
 	if (renameat2(act->parent, act->temporary, act->parent, act->last, RENAME_EXCHANGE) < 0) {
@@ -231,7 +194,12 @@ static enum outcome replace(struct act *act, const struct workspace_mark *seen)
 			return move_new(act->parent, act->temporary, act->last) == 0 ? DONE : FAILED;
 		if (!unsupported())
 			return FAILED;
-		if (!as_seen(act, act->last, seen))
+		if (fstatat(act->parent, act->last, &status, AT_SYMLINK_NOFOLLOW) < 0)
+			return put_second(act);
+		struct workspace_mark mark = workspace_mark_of(&status);
+
+		mark.ctime_ns = seen->ctime_ns; /* its mode or a link's count may have changed */
+		if (!workspace_mark_same(&mark, seen))
 			return put_second(act);
 		return renameat(act->parent, act->temporary, act->parent, act->last) == 0 ? DONE : FAILED;
 	}
@@ -263,20 +231,10 @@ static enum outcome place(struct act *act)
 	}
 }
 
-/* What is at the name now is what later versions are compared with. */
-static void note_written(struct act *act)
+static enum outcome put(struct act *act)
 {
 	struct stat status;
 
-	if (fstatat(act->parent, act->last, &status, AT_SYMLINK_NOFOLLOW) < 0)
-		return;
-	act->written = (struct workspace_file){
-		.name = unconst(act->change->name), .mark = workspace_mark_of(&status), .mode = status.st_mode & 0777};
-	memcpy(act->written.blob, act->change->blob, strlen(act->change->blob) + 1);
-}
-
-static enum outcome put(struct act *act)
-{
 	if (open_parent(act, true) < 0) {
 		act->why = errno == ENOTDIR || errno == ELOOP || errno == EXDEV
 				   ? "a file or a link is where its folder would be"
@@ -284,10 +242,19 @@ static enum outcome put(struct act *act)
 		return FAILED;
 	}
 	enum outcome outcome = write_temporary(act) < 0 ? FAILED : act->held ? put_second(act) : place(act);
+	const int error = errno;
 
-	drop_temporary(act);
-	if (outcome == DONE)
-		note_written(act);
+	if (*act->temporary)
+		unlinkat(act->parent, act->temporary, 0);
+	act->temporary[0] = '\0';
+	errno = error;
+	if (outcome == DONE && fstatat(act->parent, act->last, &status, AT_SYMLINK_NOFOLLOW) == 0) {
+		/* What is at the name now is what later versions are compared with. */
+		act->written = (struct workspace_file){.name = unconst(act->change->name),
+						       .mark = workspace_mark_of(&status),
+						       .mode = status.st_mode & 0777};
+		memcpy(act->written.blob, act->change->blob, strlen(act->change->blob) + 1);
+	}
 	if (outcome != FAILED && fsync(act->parent) < 0)
 		outcome = FAILED;
 	return outcome;
@@ -371,31 +338,6 @@ static void forget_late(struct workspace *workspace, const char *name)
 	}
 }
 
-static void add_late(struct workspace *workspace, const struct workspace_change *change)
-{
-	forget_late(workspace, change->name);
-	workspace->late = xrealloc(workspace->late, workspace->n_late + 1, sizeof(*workspace->late));
-	struct workspace_late *late = &workspace->late[workspace->n_late++];
-
-	*late = (struct workspace_late){.name = xstrdup(change->name), .change = *change};
-	snprintf(late->blob, sizeof(late->blob), "%s", change->blob);
-}
-
-static void set_base(struct workspace *workspace, const struct workspace_file *written)
-{
-	struct workspace_file *base = workspace_list_find(&workspace->base, written->name);
-	const bool added = !base;
-
-	if (added)
-		base = workspace_list_add(&workspace->base, written->name);
-	char *name = base->name;
-
-	*base = *written;
-	base->name = name;
-	if (added)
-		workspace_list_sort(&workspace->base);
-}
-
 static void show(struct buf *note, const char *name)
 {
 	const size_t shown = utf8_cut(name, strlen(name), SHOWN);
@@ -451,25 +393,18 @@ static bool is_held(const struct workspace *workspace, const char *name, bool ne
 	}
 }
 
-/* Is this version of a held name next to it already? */
-static bool has_second(const struct act *act)
+static enum outcome hold(struct act *act)
 {
+	const char *slash = strrchr(act->change->name, '/');
 	auto_free char *name = xasprintf("%s.sallyport", act->change->name);
 	const struct workspace_file *second = workspace_list_find(&act->workspace->base, name);
 
-	return second && streq(second->blob, act->change->blob);
-}
-
-static enum outcome hold(struct act *act)
-{
 	if (!*act->change->blob)
 		return HIS_STAYS;
-	if (!has_second(act))
+	if (!second || !streq(second->blob, act->change->blob))
 		return put(act);
-	const char *slash = strrchr(act->change->name, '/');
-
 	snprintf(act->second, sizeof(act->second), "%s.sallyport", slash ? slash + 1 : act->change->name);
-	return HIS_STAYS;
+	return HIS_STAYS; /* this version is next to it already */
 }
 
 /* Carries one out; true: there is something to tell. */
@@ -480,17 +415,32 @@ static bool carry_out(struct workspace *workspace, const struct workspace_change
 	act.base = workspace_list_find(&workspace->base, change->name);
 	act.held = is_held(workspace, change->name, !act.base);
 	enum outcome outcome = !*change->blob && !act.base ? DONE
-			       : act.held		    ? hold(&act)
-			       : *change->blob		    ? put(&act)
-							    : take(&act);
+			       : act.held                  ? hold(&act)
+			       : *change->blob             ? put(&act)
+							   : take(&act);
 	const int error = errno;
 
-	if (outcome == FAILED)
-		add_late(workspace, change);
-	else
-		forget_late(workspace, change->name);
-	if (act.written.name)
-		set_base(workspace, &act.written);
+	forget_late(workspace, change->name);
+	if (outcome == FAILED) {
+		workspace->late = xrealloc(workspace->late, workspace->n_late + 1, sizeof(*workspace->late));
+		struct workspace_late *late = &workspace->late[workspace->n_late++];
+
+		*late = (struct workspace_late){.name = xstrdup(change->name), .change = *change};
+		snprintf(late->blob, sizeof(late->blob), "%s", change->blob);
+	}
+	if (act.written.name) {
+		struct workspace_file *base = workspace_list_find(&workspace->base, change->name);
+		const bool added = !base;
+
+		if (added)
+			base = workspace_list_add(&workspace->base, change->name);
+		char *name = base->name;
+
+		*base = act.written;
+		base->name = name;
+		if (added)
+			workspace_list_sort(&workspace->base);
+	}
 	fd_close(&act.parent);
 	if (outcome != DONE)
 		tell(note, &act, outcome, error);
