@@ -106,18 +106,6 @@ static int take_environment(struct job *job, const struct job_request *request, 
 	return 0;
 }
 
-static void take_arguments(struct job *job, const struct job_request *request)
-{
-	auto_json struct json_object *record = json_object_new_array();
-
-	job->asked.args = xcalloc(request->args.count + 1, sizeof(*job->asked.args));
-	for (size_t i = 0; i < request->args.count; i++) {
-		job->asked.args[i] = xstrdup(request->args.items[i]);
-		json_object_array_add(record, json_object_new_string(request->args.items[i]));
-	}
-	job->asked.row.args_json = job_json_text(record);
-}
-
 static int runner_unknown(struct json_object *runners, const char *language, struct err *err)
 {
 	auto_buf struct buf known = {0}, shown = {0};
@@ -216,39 +204,20 @@ static void take_identity(struct job *job, const struct job_request *request)
 	}
 }
 
-/* Its result begins with what is known of it now. */
-static void begin_result(const struct job_asked *asked, struct job_result *ret)
-{
-	memcpy(ret->id, asked->row.id, sizeof(ret->id));
-	memcpy(ret->conversation, asked->row.conversation, sizeof(ret->conversation));
-	memcpy(ret->conversation_hash, asked->place, sizeof(ret->conversation_hash));
-}
-
-static int take_language(struct job *job, const struct job_request *request, struct json_object *runners,
-			 struct err *err)
-{
-	struct job_asked *asked = &job->asked;
-	struct json_object *runner;
-	int result = runner_find(runners, request->language, &runner, err);
-
-	if (result < 0)
-		return result;
-	snprintf(asked->row.language, sizeof(asked->row.language), "%s", json_get_string(runner, "name"));
-	asked->live = request->live;
-	asked->keeps_state = json_object_get_boolean(json_get(runner, "live", json_type_boolean));
-	return 0;
-}
-
 int job_take_request(struct job *job, const struct job_request *request, struct json_object *runners, struct err *err)
 {
 	struct job_asked *asked = &job->asked;
+	auto_json struct json_object *args = NULL;
+	struct json_object *runner;
 	int result;
 
 	if (request->conversation &&
 	    (result = job_conversation_check(request->conversation, "conversationId", err)) < 0)
 		return result;
 	take_identity(job, request);
-	begin_result(asked, &job->run.result);
+	memcpy(job->run.result.id, asked->row.id, sizeof(asked->row.id)); /* what is known of it now */
+	memcpy(job->run.result.conversation, asked->row.conversation, sizeof(asked->row.conversation));
+	memcpy(job->run.result.conversation_hash, asked->place, sizeof(asked->place));
 	if (request->live && !request->conversation)
 		return err_member(err, "session", "needs a conversation");
 	if (request->network && job->engine->config->network.allow.count == 0)
@@ -256,8 +225,11 @@ int job_take_request(struct job *job, const struct job_request *request, struct 
 			       "network: not allowed on this server: network.allow in its configuration is empty");
 	asked->row.network = request->network;
 	asked->row.display = request->display;
-	if ((result = take_language(job, request, runners, err)) < 0)
+	if ((result = runner_find(runners, request->language, &runner, err)) < 0)
 		return result;
+	snprintf(asked->row.language, sizeof(asked->row.language), "%s", json_get_string(runner, "name"));
+	asked->live = request->live;
+	asked->keeps_state = json_object_get_boolean(json_get(runner, "live", json_type_boolean));
 	if (!request->code.data)
 		return err_member(err, "code", "is missing");
 	if ((result = take_limits(job, request, err)) < 0)
@@ -269,7 +241,13 @@ int job_take_request(struct job *job, const struct job_request *request, struct 
 	if ((result = job_take_files(request, false, &asked->files, err)) < 0 ||
 	    (result = take_environment(job, request, err)) < 0)
 		return result;
-	take_arguments(job, request);
+	asked->args = xcalloc(request->args.count + 1, sizeof(*asked->args));
+	args = json_object_new_array();
+	for (size_t i = 0; i < request->args.count; i++) {
+		asked->args[i] = xstrdup(request->args.items[i]);
+		json_object_array_add(args, json_object_new_string(asked->args[i]));
+	}
+	asked->row.args_json = job_json_text(args);
 	asked->row.entry = request->entry ? xstrdup(request->entry) : NULL;
 	return 0;
 }

@@ -76,16 +76,6 @@ void job_lend_writer(struct job_work_item *work_item, store_work work)
 	store_commit_async(work_item->engine->store, work, work_item, committed);
 }
 
-/* Each file that waits is a descriptor. */
-static size_t backlog(void)
-{
-	struct rlimit limit;
-
-	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
-		return BACKLOG_LEAST;
-	return MAX(BACKLOG_LEAST, MIN((size_t)BACKLOG_MOST, (size_t)(limit.rlim_cur / 4)));
-}
-
 /* Behind the jobs that wait already. */
 static void enlist(struct job_engine *engine, struct job *job)
 {
@@ -157,8 +147,12 @@ static void *io_worker(void *arg)
 
 int job_io_start(struct job_engine *engine, struct err *err)
 {
+	struct rlimit limit;
+
 	engine->storing_last = &engine->storing_first;
-	engine->backlog = backlog();
+	engine->backlog = BACKLOG_LEAST; /* each file that waits is a descriptor */
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0)
+		engine->backlog = MAX(BACKLOG_LEAST, MIN((size_t)BACKLOG_MOST, (size_t)(limit.rlim_cur / 4)));
 	for (size_t i = 0; i < JOB_IO_WORKERS; i++) {
 		int error = pthread_create(&engine->io_workers[i], NULL, io_worker, engine);
 

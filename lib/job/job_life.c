@@ -28,48 +28,6 @@ void job_reference(struct job *job)
 	atomic_fetch_add(&job->references, 1);
 }
 
-static void asked_clear(struct job_asked *asked)
-{
-	for (char **argument = asked->args; argument && *argument; argument++)
-		free(*argument);
-	free(asked->args);
-	free(asked->key);
-	job_tools_release(&asked->tools);
-	job_inputs_free(asked->files.items, asked->files.count);
-	fd_close(&asked->code_fd);
-	fd_close(&asked->stdin_fd);
-	store_execution_clear(&asked->row);
-}
-
-static void outputs_free(struct job_output *first)
-{
-	struct job_output *next;
-
-	for (struct job_output *output = first; output; output = next) {
-		next = output->next;
-		fd_close(&output->fd);
-		free(output->copy);
-		free(output->change.name);
-		free(output);
-	}
-}
-
-static void run_clear(struct job_run *run)
-{
-	job_secrets_clear(&run->secrets);
-	free(run->limits_json);
-	job_inputs_free(run->inputs, run->n_inputs);
-	job_gone_clear(&run->gone);
-	for (size_t i = 0; i < run->n_input_fds; i++)
-		fd_close(&run->input_fds[i]);
-	outputs_free(run->outputs);
-	free(run->changes);
-	free(run->stdout_text.data);
-	free(run->stderr_text.data);
-	free(run->result_json);
-	job_result_clear(&run->result);
-}
-
 void job_wipe_env(struct job *job)
 {
 	for (char **variable = job->run.env; variable && *variable; variable++) {
@@ -80,13 +38,42 @@ void job_wipe_env(struct job *job)
 	job->run.env = NULL;
 }
 
-static void job_free(struct job *job)
+void job_release(struct job *job)
 {
-	const bool many = job->run.n_inputs + job->run.n_outputs > MANY_FILES;
+	if (!job || atomic_fetch_sub(&job->references, 1) != 1)
+		return;
+	struct job_asked *asked = &job->asked;
+	struct job_run *run = &job->run;
+	const bool many = run->n_inputs + run->n_outputs > MANY_FILES;
 
 	job_wipe_env(job);
-	asked_clear(&job->asked);
-	run_clear(&job->run);
+	for (char **argument = asked->args; argument && *argument; argument++)
+		free(*argument);
+	free(asked->args);
+	free(asked->key);
+	job_tools_release(&asked->tools);
+	job_inputs_free(asked->files.items, asked->files.count);
+	fd_close(&asked->code_fd);
+	fd_close(&asked->stdin_fd);
+	store_execution_clear(&asked->row);
+	job_secrets_clear(&run->secrets);
+	free(run->limits_json);
+	job_inputs_free(run->inputs, run->n_inputs);
+	job_gone_clear(&run->gone);
+	for (size_t i = 0; i < run->n_input_fds; i++)
+		fd_close(&run->input_fds[i]);
+	for (struct job_output *output = run->outputs, *next; output; output = next) {
+		next = output->next;
+		fd_close(&output->fd);
+		free(output->copy);
+		free(output->change.name);
+		free(output);
+	}
+	free(run->changes);
+	free(run->stdout_text.data);
+	free(run->stderr_text.data);
+	free(run->result_json);
+	job_result_clear(&run->result);
 	job_result_clear(&job->end.result);
 	fd_close(&job->stdout_fd);
 	fd_close(&job->stderr_fd);
@@ -95,10 +82,4 @@ static void job_free(struct job *job)
 	free(job);
 	if (many)
 		malloc_trim(0);
-}
-
-void job_release(struct job *job)
-{
-	if (job && atomic_fetch_sub(&job->references, 1) == 1)
-		job_free(job);
 }

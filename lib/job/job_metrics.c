@@ -31,25 +31,6 @@ static int64_t number(struct json_object *object, const char *key)
 	return json_object_get_int64(json_get(object, key, json_type_int));
 }
 
-static void count_network(struct json_object *network)
-{
-	metrics_add(METRIC_EGRESS, NULL, NULL, number(network, "connections"));
-	metrics_add(METRIC_EGRESS_BYTES, "in", NULL, number(network, "bytes_in"));
-	metrics_add(METRIC_EGRESS_BYTES, "out", NULL, number(network, "bytes_out"));
-}
-
-/* Names come from the kernel's numbers, by a table of the jailer: a program can choose among them, not make them. */
-static void count_denied(struct json_object *denied)
-{
-	for (size_t i = 0; i < json_object_array_length(denied); i++) {
-		const char *name = json_get_string(json_object_array_get_idx(denied, i), "name");
-
-		if (name && islower((unsigned char)name[0])) /* else a number that no table has */
-			metrics_declare(METRICS_CALL, name);
-		metrics_add(METRIC_DENIED, name, NULL, 1);
-	}
-}
-
 void job_metrics_end(const struct job *job)
 {
 	const struct jail_result *result = &job->run.result.jail;
@@ -63,8 +44,18 @@ void job_metrics_end(const struct job *job)
 	metrics_observe(METRIC_MEMORY, NULL, NULL, result->run.memory_peak_bytes);
 	metrics_observe(METRIC_SETUP, result->warm ? "warm" : result->parked ? "parked" : "cold", NULL,
 			result->setup_us);
-	if (result->denied)
-		count_denied(result->denied);
-	if (result->network)
-		count_network(result->network);
+	/* Names come from the kernel's numbers, by a table of the jailer: a program can choose among them, not make
+	 * them. */
+	for (size_t i = 0; result->denied && i < json_object_array_length(result->denied); i++) {
+		const char *name = json_get_string(json_object_array_get_idx(result->denied, i), "name");
+
+		if (name && islower((unsigned char)name[0])) /* else a number that no table has */
+			metrics_declare(METRICS_CALL, name);
+		metrics_add(METRIC_DENIED, name, NULL, 1);
+	}
+	if (result->network) {
+		metrics_add(METRIC_EGRESS, NULL, NULL, number(result->network, "connections"));
+		metrics_add(METRIC_EGRESS_BYTES, "in", NULL, number(result->network, "bytes_in"));
+		metrics_add(METRIC_EGRESS_BYTES, "out", NULL, number(result->network, "bytes_out"));
+	}
 }

@@ -53,36 +53,6 @@ static struct job_queue *queue_find(struct job_engine *engine, const char *hash)
 	return NULL;
 }
 
-static struct job_queue *queue_join(struct job_engine *engine, const char *hash)
-{
-	struct job_queue *queue = queue_find(engine, hash);
-
-	if (!queue) {
-		queue = xcalloc(1, sizeof(*queue));
-		snprintf(queue->hash, sizeof(queue->hash), "%s", hash);
-		queue->next = engine->queues;
-		engine->queues = queue;
-	}
-	queue->count++;
-	return queue;
-}
-
-static void queue_leave(struct job_engine *engine, struct job_turn *turn)
-{
-	struct job_queue *queue = steal(&turn->queue), **link = &engine->queues;
-
-	if (!queue)
-		return;
-	if (queue->holder == turn)
-		queue->holder = NULL;
-	if (--queue->count > 0)
-		return;
-	while (*link != queue)
-		link = &(*link)->next;
-	*link = queue->next;
-	free(queue);
-}
-
 static int refuse(const struct job_turn *turn, struct err *err, const char *limit, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
 static int refuse(const struct job_turn *turn, struct err *err, const char *limit, const char *format, ...)
@@ -133,33 +103,21 @@ int job_turn_enter(struct job_turn *turn, struct err *err)
 
 	if (result < 0)
 		return result;
-	if (*turn->place)
-		turn->queue = queue_join(engine, turn->place);
+	if (*turn->place && !(turn->queue = queue_find(engine, turn->place))) {
+		turn->queue = xcalloc(1, sizeof(*turn->queue));
+		snprintf(turn->queue->hash, sizeof(turn->queue->hash), "%s", turn->place);
+		turn->queue->next = engine->queues;
+		engine->queues = turn->queue;
+	}
+	if (turn->queue)
+		turn->queue->count++;
 	turn->step = JOB_RECEIVING;
 	turn->since_us = clock_monotonic_us();
 	turn->previous = engine->turns_last;
-	if (turn->previous)
-		turn->previous->next = turn;
-	else
-		engine->turns = turn;
+	*(turn->previous ? &turn->previous->next : &engine->turns) = turn;
 	engine->turns_last = turn;
 	engine->n_turns++;
 	return 0;
-}
-
-static void leave(struct job_engine *engine, struct job_turn *turn)
-{
-	if (turn->previous)
-		turn->previous->next = turn->next;
-	else
-		engine->turns = turn->next;
-	if (turn->next)
-		turn->next->previous = turn->previous;
-	else
-		engine->turns_last = turn->previous;
-	turn->next = turn->previous = NULL;
-	engine->n_turns--;
-	queue_leave(engine, turn);
 }
 
 void job_turn_step(struct job_turn *turn, enum job_step step)
@@ -189,9 +147,22 @@ static struct job_listing line_of(const struct job_turn *turn)
 void job_turn_over(struct job_turn *turn)
 {
 	struct job_engine *engine = turn->work_item.engine;
+	struct job_queue *queue, **link = &engine->queues;
 
 	pthread_mutex_lock(&engine->lock);
-	leave(engine, turn);
+	queue = steal(&turn->queue);
+	*(turn->previous ? &turn->previous->next : &engine->turns) = turn->next;
+	*(turn->next ? &turn->next->previous : &engine->turns_last) = turn->previous;
+	turn->next = turn->previous = NULL;
+	engine->n_turns--;
+	if (queue && queue->holder == turn)
+		queue->holder = NULL;
+	if (queue && --queue->count == 0) {
+		while (*link != queue)
+			link = &(*link)->next;
+		*link = queue->next;
+		free(queue);
+	}
 	turn->step = JOB_OVER;
 	turn->since_us = clock_monotonic_us();
 	if (turn->job)

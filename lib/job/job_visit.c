@@ -13,8 +13,7 @@ struct job_visit *job_visit_of(struct job_work_item *work_item)
 
 static struct store_request request_of(const struct job_visit *visit)
 {
-	return (struct store_request){
-		.owner = visit->who->owner, .key = visit->turn.key, .hash = visit->turn.key_hash};
+	return (struct store_request){.owner = visit->who->owner, .key = visit->turn.key, .hash = visit->turn.key_hash};
 }
 
 int job_visit_recall(struct store_txn *txn, struct job_visit *visit, struct err *err)
@@ -42,14 +41,6 @@ static enum job_step begin(struct job_visit *visit)
 	return JOB_RECORDING;
 }
 
-static enum job_step take_turn(struct job_visit *visit)
-{
-	if (!job_workspace_has(&visit->turn))
-		return begin(visit);
-	job_lend_io(&visit->turn.work_item, job_workspace_read);
-	return JOB_READING;
-}
-
 /* I/O worker. */
 static int write_workspace(struct job_work_item *work_item, struct err *err)
 {
@@ -58,43 +49,31 @@ static int write_workspace(struct job_work_item *work_item, struct err *err)
 	return job_workspace_write_files(work_item->engine, visit->place, &visit->files, err);
 }
 
-static enum job_step recorded(struct job_visit *visit)
-{
-	struct job_work_item *work_item = &visit->turn.work_item;
-
-	if (work_item->code < 0 || visit->again)
-		return JOB_OVER;
-	job_tell_files(work_item->engine, &visit->files);
-	if (visit->files.count == 0 || !job_workspace_has(&visit->turn))
-		return JOB_OVER;
-	job_lend_io(work_item, write_workspace);
-	return JOB_WRITING;
-}
-
-static enum job_step next_step(struct job_visit *visit, enum job_event event)
-{
-	const bool failed = visit->turn.work_item.code < 0;
-
-	if (event != JOB_RETURNED)
-		return event == JOB_TURN ? take_turn(visit) : JOB_OVER;
-	switch (visit->turn.step) {
-	case JOB_RECEIVING:
-		return failed ? JOB_OVER : JOB_WAITING;
-	case JOB_READING:
-		job_workspace_tell(&visit->turn);
-		return failed ? JOB_OVER : begin(visit);
-	case JOB_RECORDING:
-		return recorded(visit);
-	default:
-		return JOB_OVER;
-	}
-}
-
 static void advance(struct job_turn *turn, enum job_event event)
 {
 	struct job_visit *visit = container_of(turn, struct job_visit, turn);
-	enum job_step step = next_step(visit, event);
+	struct job_work_item *work_item = &turn->work_item;
+	const enum job_step returned = event == JOB_RETURNED ? turn->step : JOB_OVER; /* from this step */
+	const bool failed = work_item->code < 0;
+	enum job_step step = JOB_OVER;
 
+	if (event == JOB_TURN && job_workspace_has(turn)) {
+		job_lend_io(work_item, job_workspace_read);
+		step = JOB_READING;
+	} else if (event == JOB_TURN) {
+		step = begin(visit);
+	} else if (returned == JOB_RECEIVING && !failed) {
+		step = JOB_WAITING;
+	} else if (returned == JOB_READING) {
+		job_workspace_tell(turn);
+		step = failed ? JOB_OVER : begin(visit);
+	} else if (returned == JOB_RECORDING && !failed && !visit->again) {
+		job_tell_files(work_item->engine, &visit->files);
+		if (visit->files.count > 0 && job_workspace_has(turn)) {
+			job_lend_io(work_item, write_workspace);
+			step = JOB_WRITING;
+		}
+	}
 	if (step != JOB_OVER) {
 		job_turn_step(turn, step);
 		return;
