@@ -76,27 +76,20 @@ int job_jailer_begin(struct job_engine *engine, struct err *err)
 
 /* -------- the active jobs ----------------------------------------------------------------------------- */
 
-static size_t active_jobs(struct job_engine *engine, struct job ***ret)
+/* Calls `each` on every active job; jobs may come to their end meanwhile. */
+static void each_active(struct job_engine *engine, void (*each)(struct job *job, const char *why), const char *why)
 {
 	size_t count = 0;
 
 	pthread_mutex_lock(&engine->lock);
-	*ret = xcalloc(engine->n_turns + 1, sizeof(**ret));
+	auto_free struct job **jobs = xcalloc(engine->n_turns + 1, sizeof(*jobs));
+
 	for (struct job_turn *turn = engine->turns; turn; turn = turn->next)
 		if (turn->job && job_turn_active(turn)) {
 			job_reference(turn->job);
-			(*ret)[count++] = turn->job;
+			jobs[count++] = turn->job;
 		}
 	pthread_mutex_unlock(&engine->lock);
-	return count;
-}
-
-/* Calls `each` on every active job; jobs may come to their end meanwhile. */
-static void each_active(struct job_engine *engine, void (*each)(struct job *job, const char *why), const char *why)
-{
-	auto_free struct job **jobs = NULL;
-	size_t count = active_jobs(engine, &jobs);
-
 	for (size_t i = 0; i < count; i++) {
 		each(jobs[i], why);
 		job_release(jobs[i]);
@@ -147,16 +140,6 @@ static void jailer_lost(struct job_engine *engine, const char *why)
 	engine->retry_us = clock_monotonic_us() + RETRY_FIRST_US;
 }
 
-static void retry_later(struct job_engine *engine, const struct err *err)
-{
-	bool growing = engine->retry_delay_us < RETRY_MOST_US;
-
-	engine->retry_delay_us = MIN(engine->retry_delay_us * 2, RETRY_MOST_US);
-	if (growing && engine->retry_delay_us == RETRY_MOST_US)
-		log_event(LOG_WARN, "jailer away", "cause", err->text, NULL);
-	engine->retry_us = clock_monotonic_us() + engine->retry_delay_us;
-}
-
 /* 1: the candidate lives; 0: it is not known yet. */
 static int candidate_lives(struct job_engine *engine, struct err *err)
 {
@@ -193,8 +176,13 @@ static void jailer_retry(struct job_engine *engine)
 		result = jail_client_ping(engine->candidate, &err);
 	}
 	if (result < 0) {
+		const bool growing = engine->retry_delay_us < RETRY_MOST_US;
+
 		jail_client_free(steal(&engine->candidate));
-		retry_later(engine, &err);
+		engine->retry_delay_us = MIN(engine->retry_delay_us * 2, RETRY_MOST_US);
+		if (growing && engine->retry_delay_us == RETRY_MOST_US)
+			log_event(LOG_WARN, "jailer away", "cause", err.text, NULL);
+		engine->retry_us = clock_monotonic_us() + engine->retry_delay_us;
 	}
 }
 
@@ -258,41 +246,29 @@ static bool repeats(const struct job_engine *engine, const struct job_turn *turn
 	return false;
 }
 
-/* Has the jailer been away for too long, and the turn waited for it? */
-static bool out_of_patience(const struct job_engine *engine, const struct job_turn *turn)
-{
-	const int64_t limit_us = clock_monotonic_us() - JOB_JAILER_WAIT_US;
-
-	return !engine->connected && engine->away_since_us < limit_us && turn->since_us < limit_us;
-}
-
-static bool jail_free(const struct job_engine *engine)
-{
-	return engine->connected && engine->running + job_sandboxes_idle(engine) < (size_t)engine->config->jailer.jails;
-}
-
 enum readiness { NOT_YET, START, TURN_AWAY };
 
 /* Of a turn that has not begun. */
 static enum readiness readiness_of(const struct job_engine *engine, const struct job_turn *turn)
 {
+	const int64_t patience_us = clock_monotonic_us() - JOB_JAILER_WAIT_US;
+	const size_t jails = (size_t)engine->config->jailer.jails;
+
 	if (turn->step == JOB_RECEIVING)
 		return NOT_YET;
 	if (atomic_load(&turn->cancelled))
 		return TURN_AWAY;
-	if (turn->job && out_of_patience(engine, turn))
+	if (turn->job && !engine->connected && engine->away_since_us < patience_us && turn->since_us < patience_us)
 		return TURN_AWAY;
-	if (turn->queue && turn->queue->holder)
-		return NOT_YET;
-	if (turn->queue && turn->queue->scan == engine->scan) /* an earlier one of its conversation waits */
+	if (turn->queue && (turn->queue->holder || turn->queue->scan == engine->scan)) /* an earlier one waits */
 		return NOT_YET;
 	if (repeats(engine, turn))
 		return NOT_YET;
-	if (!turn->job || jail_free(engine))
+	if (!turn->job)
 		return START;
-	if (engine->connected && job_sandbox_waits(turn->job))
-		return START;
-	return NOT_YET;
+	if (!engine->connected)
+		return NOT_YET;
+	return engine->running + job_sandboxes_idle(engine) < jails || job_sandbox_waits(turn->job) ? START : NOT_YET;
 }
 
 /* The first turn for which something can be done; NULL: none. One that may start holds its queue from now on. */
@@ -313,15 +289,6 @@ static struct job_turn *scan(struct job_engine *engine, enum readiness *ret_read
 	return NULL;
 }
 
-static void turn_away(struct job_turn *turn)
-{
-	if (atomic_load(&turn->cancelled))
-		err_set(&turn->error, ERR_CANCELLED, "cancelled before it was started");
-	else
-		err_set(&turn->error, ERR_UNAVAILABLE, JOB_JAILER_AWAY);
-	turn->advance(turn, JOB_TURNED_AWAY);
-}
-
 static void schedule(struct job_engine *engine)
 {
 	enum readiness readiness = NOT_YET;
@@ -333,10 +300,15 @@ static void schedule(struct job_engine *engine)
 		pthread_mutex_unlock(&engine->lock);
 		if (!turn)
 			return;
-		if (readiness == START)
+		if (readiness == START) {
 			turn->advance(turn, JOB_TURN);
+			continue;
+		}
+		if (atomic_load(&turn->cancelled))
+			err_set(&turn->error, ERR_CANCELLED, "cancelled before it was started");
 		else
-			turn_away(turn);
+			err_set(&turn->error, ERR_UNAVAILABLE, JOB_JAILER_AWAY);
+		turn->advance(turn, JOB_TURNED_AWAY);
 	}
 }
 
@@ -361,13 +333,6 @@ static void take_inbox(struct job_engine *engine)
 	pthread_mutex_unlock(&engine->lock);
 	if (cancels)
 		each_active(engine, pass_cancel, NULL);
-}
-
-static void cancel_waiting(struct job_engine *engine)
-{
-	for (struct job_turn *turn = engine->turns; turn; turn = turn->next)
-		if (turn->step == JOB_WAITING)
-			atomic_store(&turn->cancelled, true);
 }
 
 static void stop_enter(struct job_engine *engine, enum stop_phase phase, int64_t until_us)
@@ -408,7 +373,9 @@ static bool stopping_over(struct job_engine *engine)
 	stopping = engine->stopping;
 	empty = !engine->turns && engine->removing == 0;
 	if (engine->stop_phase >= STOP_CANCELLING)
-		cancel_waiting(engine);
+		for (struct job_turn *turn = engine->turns; turn; turn = turn->next)
+			if (turn->step == JOB_WAITING)
+				atomic_store(&turn->cancelled, true);
 	pthread_mutex_unlock(&engine->lock);
 	if (!stopping || empty)
 		return stopping;

@@ -84,17 +84,6 @@ int job_key_work(struct store_txn *txn, void *work_item, struct err *err)
 	return -(int)err->code;
 }
 
-/* With its first run; a begin that is repeated after a roll-back finds nothing of the first. */
-static int add_sandbox(struct store_txn *txn, struct job *job, struct err *err)
-{
-	const struct store_sandbox sandbox = {.id = job->run.sandbox_id,
-					      .owner = job->asked.row.owner,
-					      .conversation = job->asked.row.conversation,
-					      .language = job->asked.row.language};
-
-	return store_txn_sandbox_add(txn, &sandbox, job->run.before, err);
-}
-
 /* The row: what was asked, and what the run adds. Its strings stay theirs. */
 static struct store_execution row_of(const struct job *job)
 {
@@ -112,12 +101,16 @@ int job_begin_work(struct store_txn *txn, void *work_item, struct err *err)
 {
 	struct job *job = job_of(work_item);
 	const struct store_request request = request_of(job);
+	const struct store_sandbox sandbox = {.id = job->run.sandbox_id,
+					      .owner = job->asked.row.owner,
+					      .conversation = job->asked.row.conversation,
+					      .language = job->asked.row.language};
 	int result = find_key(txn, job, err);
 
 	if (result == 0 && *job->asked.row.conversation)
 		result = job_put_files(txn, &job->asked.files, &job->run.conversation_row, err);
-	if (result == 0 && job->run.sandbox_seq == 1)
-		result = add_sandbox(txn, job, err);
+	if (result == 0 && job->run.sandbox_seq == 1) /* a begin that is repeated after a roll-back finds none */
+		result = store_txn_sandbox_add(txn, &sandbox, job->run.before, err);
 	if (result < 0)
 		return result;
 	const struct store_execution row = row_of(job);
@@ -263,44 +256,22 @@ static int record_stream(struct job *job, int fd, struct store_text *ret, struct
 	return 0;
 }
 
-static struct store_execution_file for_store(const struct job_change *change)
-{
-	struct store_execution_file file = {.file = change->file, .phase = STORE_AFTER};
-
-	snprintf(file.change, sizeof(file.change), "%s", job_change_text(change->kind));
-	snprintf(file.reason, sizeof(file.reason), "%s", change->reason);
-	return file;
-}
-
 void job_list_changes(struct job *job)
 {
 	struct job_run *run = &job->run;
-	struct job_result *result = &run->result;
-
+	struct job_change *change = run->result.changes = xcalloc(run->n_outputs + 1, sizeof(*change));
+	struct store_execution_file *stored = run->changes = xcalloc(run->n_outputs + 1, sizeof(*stored));
 	size_t masked = 0;
 
-	for (struct job_output *output = run->outputs; output; output = output->next)
+	for (struct job_output *output = run->outputs; output; output = output->next, change++, stored++) {
 		job_mask_name(job->cover.mask, &output->change, &masked);
-	result->changes = xcalloc(run->n_outputs + 1, sizeof(*result->changes));
-	run->changes = xcalloc(run->n_outputs + 1, sizeof(*run->changes));
-	for (struct job_output *output = run->outputs; output; output = output->next) {
-		result->changes[result->n_changes] = output->change;
+		*change = output->change;
 		output->change.name = NULL; /* the result's from now on */
-		run->changes[result->n_changes] = for_store(&output->change);
-		result->n_changes++;
+		*stored = (struct store_execution_file){.file = change->file, .phase = STORE_AFTER};
+		snprintf(stored->change, sizeof(stored->change), "%s", job_change_text(change->kind));
+		snprintf(stored->reason, sizeof(stored->reason), "%s", change->reason);
+		run->result.n_changes++;
 	}
-}
-
-/* What has no column of its own. */
-static char *print_result(const struct job *job)
-{
-	auto_json struct json_object *object = bind_print_view(jail_result_table, &job->run.result.jail, JAIL_RECORD);
-
-	if (*job->run.result.note)
-		json_add_string(object, "note", job->run.result.note);
-	if (job->run.result.workspace)
-		json_add_string(object, "workspace", job->run.result.workspace);
-	return job_json_text(object);
 }
 
 static struct store_usage usage_of(const struct jail_usage *usage)
@@ -311,30 +282,6 @@ static struct store_usage usage_of(const struct jail_usage *usage)
 		.cpu_system_us = usage->cpu_system_us,
 		.memory_peak_bytes = usage->memory_peak_bytes,
 	};
-}
-
-/* What came of it. */
-static void fill_outcome(const struct job *job, struct store_execution *row)
-{
-	const struct job_run *run = &job->run;
-	const struct jail_result *result = &run->result.jail;
-
-	row->state = STORE_FINISHED;
-	row->finished_us = run->finished_us;
-	snprintf(row->fingerprint, sizeof(row->fingerprint), "%s", result->fingerprint);
-	snprintf(row->verdict, sizeof(row->verdict), "%s", jail_verdict_text(result->verdict));
-	snprintf(row->message, sizeof(row->message), "%s", result->message);
-	row->exit_code = result->exit_code;
-	row->signal = result->signal;
-	row->stdout_text = run->stdout_text;
-	row->stderr_text = run->stderr_text;
-	row->stdout_truncated = result->stdout_truncated;
-	row->stderr_truncated = result->stderr_truncated;
-	row->run = usage_of(&result->run);
-	row->compile = usage_of(&result->compile);
-	row->setup_us = result->setup_us;
-	row->warm = result->warm;
-	row->result_json = run->result_json;
 }
 
 bool job_has_many_files(const struct job *job)
@@ -356,10 +303,25 @@ int job_finish_work(struct store_txn *txn, void *work_item, struct err *err)
 {
 	struct job *job = job_of(work_item);
 	struct job_run *run = &job->run;
+	const struct jail_result *jail = &run->result.jail;
 	struct store_execution row = row_of(job);
 
-	run->finished_us = clock_now_us();
-	fill_outcome(job, &row);
+	row.state = STORE_FINISHED;
+	row.finished_us = run->finished_us = clock_now_us();
+	snprintf(row.fingerprint, sizeof(row.fingerprint), "%s", jail->fingerprint);
+	snprintf(row.verdict, sizeof(row.verdict), "%s", jail_verdict_text(jail->verdict));
+	snprintf(row.message, sizeof(row.message), "%s", jail->message);
+	row.exit_code = jail->exit_code;
+	row.signal = jail->signal;
+	row.stdout_text = run->stdout_text;
+	row.stderr_text = run->stderr_text;
+	row.stdout_truncated = jail->stdout_truncated;
+	row.stderr_truncated = jail->stderr_truncated;
+	row.run = usage_of(&jail->run);
+	row.compile = usage_of(&jail->compile);
+	row.setup_us = jail->setup_us;
+	row.warm = jail->warm;
+	row.result_json = run->result_json;
 	int result = store_txn_execution_finish(txn, &row, run->changes + run->files_recorded,
 						run->result.n_changes - run->files_recorded, err);
 	const struct store_runtime *runtime = job_runtime_of(job->engine, row.language, row.fingerprint);
@@ -401,6 +363,7 @@ int job_store_streams(struct job_work_item *work_item, struct err *err)
 	struct job *job = job_of(work_item);
 	struct job_run *run = &job->run;
 	struct job_result *result = &run->result;
+	auto_json struct json_object *object = NULL;
 	int fds[] = {job->stdout_fd, job->stderr_fd};
 	int failed = 0;
 
@@ -410,14 +373,17 @@ int job_store_streams(struct job_work_item *work_item, struct err *err)
 		if (fds[i] >= 0 && (fds[i] = job_cover_shown(&job->cover, i + 1, true, err)) < 0)
 			failed = -ERR_SYSTEM;
 	if (failed == 0)
-		failed = record_stream(job, fds[0], &run->stdout_text, &result->stdout_text, &result->stdout_more,
-				       err);
+		failed = record_stream(job, fds[0], &run->stdout_text, &result->stdout_text, &result->stdout_more, err);
 	if (failed == 0)
-		failed = record_stream(job, fds[1], &run->stderr_text, &result->stderr_text, &result->stderr_more,
-				       err);
+		failed = record_stream(job, fds[1], &run->stderr_text, &result->stderr_text, &result->stderr_more, err);
 	if (failed == 0)
 		failed = store_tools_keep(job->engine->store, &result->tools, err);
-	run->result_json = print_result(job);
+	object = bind_print_view(jail_result_table, &result->jail, JAIL_RECORD); /* what has no column of its own */
+	if (*result->note)
+		json_add_string(object, "note", result->note);
+	if (result->workspace)
+		json_add_string(object, "workspace", result->workspace);
+	run->result_json = job_json_text(object);
 	return failed;
 }
 

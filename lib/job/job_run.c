@@ -130,41 +130,35 @@ static enum job_step received(struct job *job)
 	return job->turn.work_item.code < 0 ? JOB_OVER : JOB_WAITING;
 }
 
-static enum job_step turned_away(struct job *job)
+static enum job_step over(struct job *job)
 {
 	(void)job;
 	return JOB_OVER;
 }
 
-static int open_jail(struct job *job, struct err *err)
+static enum job_step start(struct job *job)
 {
 	const struct store_execution *row = &job->asked.row;
+	struct job_run *run = &job->run;
+	auto_json struct json_object *limits = NULL;
 	auto_free char *label = xasprintf("%s%s%s", row->id, *row->request_id ? "-" : "", row->request_id);
 	const struct jail_spec spec = {
-		.runner = job->asked.row.language,
-		.limits = job->run.limits,
-		.network = job->asked.row.network,
+		.runner = row->language,
+		.limits = job->asked.limits,
+		.network = row->network,
 		.label = label,
 		.fingerprint = true,
 	};
-
-	if (job->asked.live)
-		return job_sandbox_take(job, &job_jail_events, err);
-	return jail_open(job->engine->client, &spec, &job_jail_events, job, &job->run.jail, err);
-}
-
-static enum job_step start(struct job *job)
-{
-	struct job_run *run = &job->run;
-	auto_json struct json_object *limits = NULL;
-	struct err err = ERR_INIT;
+	struct err err = ERR_INIT, *why = &job->turn.error;
 
 	job_metrics_start(job);
 	run->limits = job->asked.limits;
-	if (open_jail(job, &job->turn.error) < 0) {
-		if (!job->asked.key)
-			return JOB_OVER;
-		/* A call that is repeated needs no jail: its result may be there. */
+	int result = job->asked.live ? job_sandbox_take(job, &job_jail_events, why)
+				     : jail_open(job->engine->client, &spec, &job_jail_events, job, &run->jail, why);
+
+	if (result < 0 && !job->asked.key)
+		return JOB_OVER;
+	if (result < 0) { /* A call that is repeated needs no jail: its result may be there. */
 		job_lend_writer(&job->turn.work_item, job_key_work);
 		return JOB_BEGINNING;
 	}
@@ -198,10 +192,14 @@ static enum job_step was_read(struct job *job)
 	return JOB_OVER;
 }
 
-/* The first transaction did not happen: nothing was stored, so the job is refused; or it gets the result of the key's
- * first call. */
-static enum job_step not_begun(struct job *job)
+static enum job_step begun(struct job *job)
 {
+	if (job->turn.work_item.code == 0) {
+		job_lend_io(&job->turn.work_item, job_prepare);
+		return JOB_PREPARING;
+	}
+	/* The first transaction did not happen: nothing was stored, so the job is refused; or it gets the result of the
+	 * key's first call. */
 	give_back(job);
 	if (job->run.sandbox)
 		job_sandbox_return(job);
@@ -210,20 +208,6 @@ static enum job_step not_begun(struct job *job)
 	job->turn.error = ERR_INIT;
 	job_lend_io(&job->turn.work_item, job_recall);
 	return JOB_RECALLING;
-}
-
-static enum job_step begun(struct job *job)
-{
-	if (job->turn.work_item.code < 0)
-		return not_begun(job);
-	job_lend_io(&job->turn.work_item, job_prepare);
-	return JOB_PREPARING;
-}
-
-static enum job_step recalled(struct job *job)
-{
-	(void)job;
-	return JOB_OVER;
 }
 
 static enum job_step send_program(struct job *job)
@@ -331,10 +315,10 @@ typedef enum job_step transition(struct job *job);
 
 static transition *const transitions[JOB_STEPS][JOB_EVENTS] = {
 	[JOB_RECEIVING] = {[JOB_RETURNED] = received},
-	[JOB_WAITING] = {[JOB_TURN] = take_turn, [JOB_TURNED_AWAY] = turned_away},
+	[JOB_WAITING] = {[JOB_TURN] = take_turn, [JOB_TURNED_AWAY] = over},
 	[JOB_READING] = {[JOB_RETURNED] = was_read},
 	[JOB_BEGINNING] = {[JOB_RETURNED] = begun},
-	[JOB_RECALLING] = {[JOB_RETURNED] = recalled},
+	[JOB_RECALLING] = {[JOB_RETURNED] = over},
 	[JOB_PREPARING] = {[JOB_RETURNED] = prepared},
 	[JOB_FILLING] = {[JOB_ROOM] = fill, [JOB_JAIL_OVER] = settle},
 	[JOB_RUNNING] = {[JOB_VERDICT] = has_verdict, [JOB_JAIL_OVER] = settle},
@@ -345,34 +329,28 @@ static transition *const transitions[JOB_STEPS][JOB_EVENTS] = {
 	[JOB_OVER] = {[JOB_RETURNED] = removed},
 };
 
-/* Publishes the end and wakes who waits for it. */
-static void publish(struct job *job)
-{
-	const uint64_t one = 1;
-
-	job_turn_over(&job->turn);
-	job->end = (struct job_end){.error = job->turn.error, .result = job->run.result};
-	job->run.result = (struct job_result){0};
-	atomic_store(&job->over, true);
-	if (write(job->wake_fd, &one, sizeof(one)) < 0)
-		log_event(LOG_ERROR, "job wake failed", "id", job->asked.row.id, NULL);
-	job_release(job);
-}
-
 void job_advance(struct job_turn *turn, enum job_event event)
 {
 	struct job *job = turn->job;
 	const enum job_step step = turn->step;
 	transition *due = transitions[step][event];
+	const uint64_t one = 1;
 
 	if (!due)
 		return;
 	job_reference(job);
 	enum job_step next = due(job);
 
-	if (next == JOB_OVER && step != JOB_OVER)
-		publish(job);
-	else if (next != step)
+	if (next == JOB_OVER && step != JOB_OVER) { /* publishes the end and wakes who waits for it */
+		job_turn_over(turn);
+		job->end = (struct job_end){.error = turn->error, .result = job->run.result};
+		job->run.result = (struct job_result){0};
+		atomic_store(&job->over, true);
+		if (write(job->wake_fd, &one, sizeof(one)) < 0)
+			log_event(LOG_ERROR, "job wake failed", "id", job->asked.row.id, NULL);
+		job_release(job);
+	} else if (next != step) {
 		job_turn_step(turn, next);
+	}
 	job_release(job);
 }

@@ -245,19 +245,6 @@ void job_sandbox_return(struct job *job)
 		sandbox_free(sandbox);
 }
 
-/* What /data holds now is what was filled in (job_run.c notes that) and what the run left. */
-static void note_files(struct job_known *known, const struct job_result *result)
-{
-	for (size_t i = 0; i < result->n_changes; i++) {
-		const struct job_change *change = &result->changes[i];
-
-		if (change->kind == JAIL_FILE_DELETED || change->masked)
-			job_known_remove(known, change->file.name);
-		else if (change->kind != JAIL_FILE_NOT_KEPT)
-			job_known_put(known, &change->file);
-	}
-}
-
 /* True if the next run must get a fresh sandbox: this run left it in an unknown state. A run cancelled before anything
  * was copied in left it unchanged. */
 static bool spent(const struct job *job)
@@ -281,7 +268,15 @@ void job_sandbox_give(struct job *job)
 	sandbox->job = NULL;
 	sandbox->runs++;
 	sandbox->idle_since_us = clock_monotonic_us();
-	note_files(&sandbox->known, &job->run.result);
+	/* What /data holds now is what was filled in (job_run.c notes that) and what the run left. */
+	for (size_t i = 0; i < job->run.result.n_changes; i++) {
+		const struct job_change *change = &job->run.result.changes[i];
+
+		if (change->kind == JAIL_FILE_DELETED || change->masked)
+			job_known_remove(&sandbox->known, change->file.name);
+		else if (change->kind != JAIL_FILE_NOT_KEPT)
+			job_known_put(&sandbox->known, &change->file);
+	}
 	if (over)
 		end(sandbox, sandbox->cause);
 }
