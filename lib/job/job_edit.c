@@ -17,59 +17,50 @@
 
 #define NAMES_MAX (64u << 20) /* of all files of a conversation, for their sum */
 
-struct file_list {
-	struct job_input *items;
-	size_t count;
-};
-#define auto_file_list __attribute__((cleanup(file_list_clear)))
-static void file_list_clear(struct file_list *list)
+#define auto_files __attribute__((cleanup(files_clear)))
+static void files_clear(struct job_files *files)
 {
-	job_inputs_free(list->items, list->count);
-	*list = (struct file_list){0};
+	job_inputs_free(files->items, files->count);
+	files->items = NULL;
+	files->count = 0;
 }
 
 static int add_file(void *arg, const struct store_file *file)
 {
-	struct file_list *list = arg;
+	struct job_files *files = arg;
 
-	job_inputs_add(&list->items, &list->count, file);
+	job_inputs_add(&files->items, &files->count, file);
 	return 0;
 }
 
-/* Whose conversation it is, and who acts. */
-struct edit {
-	const char *owner, *conversation, *token; /* token NULL, "": an operator */
-	struct job_edited done;
-	struct file_list touched; /* for the news */
-};
-
-static int log_edit(struct store_txn *txn, const struct edit *edit, struct store_audit *entry, struct err *err)
+/* `files`: whose they are, and who acts; token NULL, "": an operator. */
+static int log_edit(struct store_txn *txn, const struct job_files *files, struct store_audit *entry, struct err *err)
 {
 	char actor[STORE_AUDIT_OBJECT_SIZE];
 
-	snprintf(actor, sizeof(actor), "token:%s", edit->token ? edit->token : "");
-	entry->actor = edit->token && *edit->token ? actor : NULL;
-	entry->owner = edit->owner;
+	snprintf(actor, sizeof(actor), "token:%s", files->token ? files->token : "");
+	entry->actor = files->token && *files->token ? actor : NULL;
+	entry->owner = files->owner;
 	return store_txn_audit(txn, entry, err);
+}
+
+static void finish(const struct job_visit *visit, const struct job_edited *done, struct job_edited *ret)
+{
+	*ret = *done;
+	ret->again = visit->again;
+	memcpy(ret->hash, visit->place, sizeof(ret->hash));
 }
 
 /* -------- removal ------------------------------------------------------------------------------------- */
 
 struct removal {
-	struct job_visit visit;
-	struct edit edit;
+	struct job_visit visit; /* its files: those that went */
+	struct job_edited done;
 	const struct job_names *names;
 };
 
-/* Is it the file, or below the folder? */
-static bool means(const struct bind_text *name, const struct store_file *file)
-{
-	return file->name_length >= name->length && memcmp(file->name, name->data, name->length) == 0 &&
-	       (file->name_length == name->length || file->name[name->length] == '/');
-}
-
 /* Those of `all` that the names mean. */
-static int choose(const struct job_names *names, const struct file_list *all, struct file_list *ret, struct err *err)
+static int choose(const struct job_names *names, const struct job_files *all, struct job_files *ret, struct err *err)
 {
 	auto_free bool *chosen = xcalloc(all->count + 1, sizeof(*chosen));
 
@@ -79,9 +70,12 @@ static int choose(const struct job_names *names, const struct file_list *all, st
 		bool found = false;
 
 		for (size_t i = 0; i < all->count; i++) {
-			if (!means(name, &all->items[i].file))
-				continue;
-			found = chosen[i] = true;
+			const struct store_file *file = &all->items[i].file;
+
+			/* The file itself, or one below the folder. */
+			if (file->name_length >= name->length && memcmp(file->name, name->data, name->length) == 0 &&
+			    (file->name_length == name->length || file->name[name->length] == '/'))
+				found = chosen[i] = true;
 		}
 		if (found)
 			continue;
@@ -96,9 +90,8 @@ static int choose(const struct job_names *names, const struct file_list *all, st
 	return 0;
 }
 
-static int log_removal(struct store_txn *txn, const struct edit *edit, const char *hash, struct err *err)
+static int log_removal(struct store_txn *txn, const struct job_files *gone, const char *hash, struct err *err)
 {
-	const struct file_list *gone = &edit->touched;
 	char place[SHA256_HEX_SIZE];
 	struct store_audit entry;
 	auto_buf struct buf names = {0};
@@ -115,64 +108,45 @@ static int log_removal(struct store_txn *txn, const struct edit *edit, const cha
 	store_audit_int(&entry, "files", (int64_t)gone->count);
 	store_audit_int(&entry, "bytes", bytes);
 	store_audit_sum(&entry, "names", names.data, names.length);
-	return log_edit(txn, edit, &entry, err);
-}
-
-static int remove_all(struct store_txn *txn, struct removal *removal, struct err *err)
-{
-	struct edit *edit = &removal->edit;
-	struct store_conversation conversation;
-	auto_file_list struct file_list all = {0};
-	int64_t deleted, sum = 0;
-	int result = store_txn_conversation(txn, edit->owner, edit->conversation, &conversation, err);
-
-	file_list_clear(&edit->touched);
-	if (result == 0)
-		result = store_txn_files(txn, conversation.row, add_file, &all, err);
-	if (result == 0)
-		result = choose(removal->names, &all, &edit->touched, err);
-	for (size_t i = 0; result == 0 && i < removal->names->count; i++) {
-		const struct bind_text *name = &removal->names->items[i];
-
-		result = store_txn_files_delete(txn, conversation.row, name->data, name->length, &deleted, err);
-		sum += result == 0 ? deleted : 0;
-	}
-	if (result == 0 && sum != (int64_t)edit->touched.count)
-		result = err_set(err, ERR_INTERNAL, "%lld files went, not %zu", (long long)sum, edit->touched.count);
-	edit->done.removed = (int64_t)edit->touched.count;
-	return result < 0 ? result : log_removal(txn, edit, conversation.hash, err);
+	return log_edit(txn, gone, &entry, err);
 }
 
 static int removal_work(struct store_txn *txn, void *work_item, struct err *err)
 {
 	struct job_visit *visit = job_visit_of(work_item);
 	struct removal *removal = container_of(visit, struct removal, visit);
+	struct job_files *gone = &visit->files;
+	struct store_conversation conversation;
+	auto_files struct job_files all = {0};
+	int64_t deleted, sum = 0;
 	int result = job_visit_recall(txn, visit, err);
 
 	if (result != 0)
 		return MIN(result, 0);
-	result = remove_all(txn, removal, err);
-	visit->files.items = removal->edit.touched.items;
-	visit->files.count = removal->edit.touched.count;
+	files_clear(gone);
+	result = store_txn_conversation(txn, gone->owner, gone->conversation, &conversation, err);
+	if (result == 0)
+		result = store_txn_files(txn, conversation.row, add_file, &all, err);
+	if (result == 0)
+		result = choose(removal->names, &all, gone, err);
+	for (size_t i = 0; result == 0 && i < removal->names->count; i++) {
+		const struct bind_text *name = &removal->names->items[i];
+
+		result = store_txn_files_delete(txn, conversation.row, name->data, name->length, &deleted, err);
+		sum += result == 0 ? deleted : 0;
+	}
+	if (result == 0 && sum != (int64_t)gone->count)
+		result = err_set(err, ERR_INTERNAL, "%lld files went, not %zu", (long long)sum, gone->count);
+	removal->done.removed = (int64_t)gone->count;
+	if (result == 0)
+		result = log_removal(txn, gone, conversation.hash, err);
 	return result < 0 ? result : job_visit_keep(txn, visit, err);
-}
-
-static void finish(const struct job_visit *visit, struct edit *edit, struct job_edited *ret)
-{
-	*ret = edit->done;
-	ret->again = visit->again;
-	memcpy(ret->hash, visit->place, sizeof(ret->hash));
-}
-
-static struct edit edit_of(const struct job_request *who)
-{
-	return (struct edit){.owner = who->owner, .conversation = who->conversation, .token = who->token_id};
 }
 
 int job_edit_remove(struct job_engine *engine, const struct job_request *who, const struct job_names *names,
 		    struct job_edited *ret, struct err *err)
 {
-	struct removal removal = {.edit = edit_of(who), .names = names};
+	struct removal removal = {.names = names};
 	int result = job_visit_init(&removal.visit, engine, who, removal_work, err);
 
 	if (result == 0 && (names->count == 0 || names->count > JOB_REMOVE_MAX))
@@ -186,36 +160,35 @@ int job_edit_remove(struct job_engine *engine, const struct job_request *who, co
 	if (result == 0)
 		result = job_visit_wait(&removal.visit, 0, err);
 	if (result == 0)
-		finish(&removal.visit, &removal.edit, ret);
-	file_list_clear(&removal.edit.touched);
+		finish(&removal.visit, &removal.done, ret);
+	files_clear(&removal.visit.files);
 	return result;
 }
 
 /* -------- going back ---------------------------------------------------------------------------------- */
 
 struct restore {
-	struct job_visit visit;
-	struct edit edit;
+	struct job_visit visit; /* its files: those that were removed, then those that were put */
+	struct job_edited done;
 	struct store_undo state;
 	char execution[ID_SIZE];
-	bool apart;        /* by a process without an engine, whose turns order nothing */
-	int64_t bytes_max; /* 0: whatever it is */
+	bool apart; /* by a process without an engine, whose turns order nothing; its files have no bytes_max */
 };
 
 static void note_removed(void *arg, const struct store_file *file)
 {
-	struct edit *edit = arg;
+	struct restore *restore = arg;
 
-	edit->done.removed++;
-	add_file(&edit->touched, file);
+	restore->done.removed++;
+	add_file(&restore->visit.files, file);
 }
 
 static void note_put(void *arg, const struct store_file *file)
 {
-	struct edit *edit = arg;
+	struct restore *restore = arg;
 
-	edit->done.put++;
-	add_file(&edit->touched, file);
+	restore->done.put++;
+	add_file(&restore->visit.files, file);
 }
 
 static int log_restore(struct store_txn *txn, const struct restore *restore, const char *hash, struct err *err)
@@ -227,47 +200,39 @@ static int log_restore(struct store_txn *txn, const struct restore *restore, con
 	store_audit_init(&entry, STORE_AUDIT_FILE_RESTORE, "conversation", place);
 	store_audit_word(&entry, "execution", restore->state.execution);
 	store_audit_word(&entry, "state", restore->state.after ? "after" : "before");
-	store_audit_int(&entry, "put", restore->edit.done.put);
-	store_audit_int(&entry, "removed", restore->edit.done.removed);
-	return log_edit(txn, &restore->edit, &entry, err);
+	store_audit_int(&entry, "put", restore->done.put);
+	store_audit_int(&entry, "removed", restore->done.removed);
+	return log_edit(txn, &restore->visit.files, &entry, err);
 }
 
-/* The run that left a file may be erased, and then nothing else says that the file is as it was put. */
-static int log_put(struct store_txn *txn, const struct edit *edit, int64_t conversation, struct err *err)
+static int go_back(struct store_txn *txn, void *arg, struct err *err)
 {
-	int result = 0;
-
-	for (size_t i = (size_t)edit->done.removed; result == 0 && i < edit->touched.count; i++) {
-		const struct store_file *file = &edit->touched.items[i].file;
-
-		result = store_txn_audit_file(txn, conversation, file->name, file->name_length, edit->token, err);
-	}
-	return result;
-}
-
-static int go_back(struct store_txn *txn, struct restore *restore, struct err *err)
-{
-	struct edit *edit = &restore->edit;
+	struct restore *restore = arg;
+	struct job_files *files = &restore->visit.files;
 	struct store_conversation conversation;
-	const struct store_undo_watch watch = {note_removed, note_put, edit};
-	int result = store_txn_conversation(txn, edit->owner, edit->conversation, &conversation, err);
+	const struct store_undo_watch watch = {note_removed, note_put, restore};
+	int result = store_txn_conversation(txn, files->owner, files->conversation, &conversation, err);
 
-	file_list_clear(&edit->touched);
-	edit->done = (struct job_edited){0};
+	files_clear(files);
+	restore->done = (struct job_edited){0};
 	if (result == 0 && restore->apart)
 		result = store_txn_conversation_quiet(txn, conversation.row, err);
 	if (result == 0)
-		result = store_txn_undo(txn, edit->owner, conversation.row, &restore->state, &watch, err);
+		result = store_txn_undo(txn, files->owner, conversation.row, &restore->state, &watch, err);
+	/* The run that left a file may be erased, and then nothing else says that the file is as it was put. */
+	for (size_t i = (size_t)restore->done.removed; result == 0 && i < files->count; i++) {
+		const struct store_file *file = &files->items[i].file;
+
+		result = store_txn_audit_file(txn, conversation.row, file->name, file->name_length, files->token, err);
+	}
 	if (result == 0)
-		result = log_put(txn, edit, conversation.row, err);
-	if (result == 0)
-		result = store_txn_conversation(txn, edit->owner, edit->conversation, &conversation, err);
+		result = store_txn_conversation(txn, files->owner, files->conversation, &conversation, err);
 	if (result < 0)
 		return result;
-	if (restore->bytes_max > 0 && conversation.bytes > restore->bytes_max)
+	if (files->bytes_max > 0 && conversation.bytes > files->bytes_max)
 		return err_set(err, ERR_LIMIT, "those files have %lld bytes; a program's /data holds %lld now",
-			       (long long)conversation.bytes, (long long)restore->bytes_max);
-	memcpy(edit->done.hash, conversation.hash, sizeof(edit->done.hash));
+			       (long long)conversation.bytes, (long long)files->bytes_max);
+	memcpy(restore->done.hash, conversation.hash, sizeof(restore->done.hash));
 	return log_restore(txn, restore, conversation.hash, err);
 }
 
@@ -280,8 +245,6 @@ static int restore_work(struct store_txn *txn, void *work_item, struct err *err)
 	if (result != 0)
 		return MIN(result, 0);
 	result = go_back(txn, restore, err);
-	visit->files.items = restore->edit.touched.items;
-	visit->files.count = restore->edit.touched.count;
 	return result < 0 ? result : job_visit_keep(txn, visit, err);
 }
 
@@ -304,11 +267,10 @@ static int choose_state(struct store *store, const struct store_execution *execu
 int job_edit_restore(struct job_engine *engine, const struct job_request *who, const struct job_state *state,
 		     struct job_edited *ret, struct err *err)
 {
-	struct restore restore = {.edit = edit_of(who)};
+	struct restore restore = {0};
 	struct store_execution execution = {0};
 	int result = job_visit_init(&restore.visit, engine, who, restore_work, err);
 
-	restore.bytes_max = restore.visit.files.bytes_max;
 	if (result == 0)
 		result = store_space_check(engine->store, err);
 	if (result == 0 && (!id_valid(state->execution) ||
@@ -322,15 +284,10 @@ int job_edit_restore(struct job_engine *engine, const struct job_request *who, c
 	if (result == 0)
 		result = job_visit_wait(&restore.visit, 0, err);
 	if (result == 0)
-		finish(&restore.visit, &restore.edit, ret);
-	file_list_clear(&restore.edit.touched);
+		finish(&restore.visit, &restore.done, ret);
+	files_clear(&restore.visit.files);
 	store_execution_clear(&execution);
 	return result;
-}
-
-static int apart_work(struct store_txn *txn, void *restore, struct err *err)
-{
-	return go_back(txn, restore, err);
 }
 
 int job_edit_restore_apart(struct store *store, const struct job_state *state, struct job_edited *ret, struct err *err)
@@ -341,13 +298,13 @@ int job_edit_restore_apart(struct store *store, const struct job_state *state, s
 
 	if (result == 0)
 		result = choose_state(store, &execution, state->after, &restore, err);
-	restore.edit.owner = execution.owner;
-	restore.edit.conversation = execution.conversation;
+	restore.visit.files.owner = execution.owner;
+	restore.visit.files.conversation = execution.conversation;
 	if (result == 0)
-		result = store_commit(store, apart_work, &restore, err);
+		result = store_commit(store, go_back, &restore, err);
 	if (result == 0)
-		*ret = restore.edit.done;
-	file_list_clear(&restore.edit.touched);
+		*ret = restore.done;
+	files_clear(&restore.visit.files);
 	store_execution_clear(&execution);
 	return result;
 }
@@ -385,23 +342,18 @@ static int nothing(struct store_txn *txn, void *work_item, struct err *err)
 	return 0;
 }
 
-/* Where a turn is under way the record is as that one found the folder, which has to do. */
-static bool busy(struct job_engine *engine)
-{
-	bool found = false;
-
-	pthread_mutex_lock(&engine->lock);
-	for (const struct job_turn *turn = engine->turns; turn && !found; turn = turn->next)
-		found = job_workspace_has(turn);
-	pthread_mutex_unlock(&engine->lock);
-	return found;
-}
-
 int job_edit_look(struct job_engine *engine, const struct job_request *who, struct err *err)
 {
 	struct job_visit visit;
+	bool busy = false;
 
-	if (!engine->workspace || busy(engine))
+	if (!engine->workspace)
+		return 0;
+	pthread_mutex_lock(&engine->lock);
+	for (const struct job_turn *turn = engine->turns; turn && !busy; turn = turn->next)
+		busy = job_workspace_has(turn);
+	pthread_mutex_unlock(&engine->lock);
+	if (busy) /* then the record is as that turn found the folder, which has to do */
 		return 0;
 	int result = job_visit_init(&visit, engine, who, nothing, err);
 
