@@ -87,19 +87,6 @@ static void add_name(struct buf *text, const char *mark, const char *side, const
 	buf_putc(text, '\n');
 }
 
-static void add_sizes(struct buf *text, const struct change *change, bool there)
-{
-	buf_puts(text, "Binary ");
-	utf8_printable(text, change->name, change->length);
-	if (!*change->before.blob)
-		buf_printf(text, ": new, %lld bytes\n", (long long)change->now.file.size);
-	else if (!there)
-		buf_printf(text, ": removed, %lld bytes\n", (long long)change->before.size);
-	else
-		buf_printf(text, ": %lld bytes, were %lld\n", (long long)change->now.file.size,
-			   (long long)change->before.size);
-}
-
 static void describe(struct store *store, const struct change *change, struct buf *text)
 {
 	auto_free char *before = NULL, *now = NULL;
@@ -114,7 +101,15 @@ static void describe(struct store *store, const struct change *change, struct bu
 	}
 	if (!load(store, &change->before, &before, &before_length) ||
 	    !load(store, &change->now.file, &now, &now_length)) {
-		add_sizes(text, change, there);
+		buf_puts(text, "Binary ");
+		utf8_printable(text, change->name, change->length);
+		if (!*change->before.blob)
+			buf_printf(text, ": new, %lld bytes\n", (long long)change->now.file.size);
+		else if (!there)
+			buf_printf(text, ": removed, %lld bytes\n", (long long)change->before.size);
+		else
+			buf_printf(text, ": %lld bytes, were %lld\n", (long long)change->now.file.size,
+				   (long long)change->before.size);
 		return;
 	}
 	add_name(text, "---", "a/", change, *change->before.blob != '\0');
@@ -122,17 +117,12 @@ static void describe(struct store *store, const struct change *change, struct bu
 	diff_unified(before, before_length, now, now_length, JOB_DIFF_LINES, text);
 }
 
-static int check(const struct store_execution *execution, struct err *err)
-{
-	if (execution->state == STORE_RUNNING)
-		return err_set(err, ERR_BUSY, "execution %s has not ended", execution->id);
-	return store_execution_whole(execution, err);
-}
-
 int job_diff(struct store *store, const struct store_execution *execution, struct buf *ret, struct err *err)
 {
 	__attribute__((cleanup(changes_clear))) struct changes changes = {0};
-	int result = check(execution, err);
+	int result = execution->state == STORE_RUNNING
+			     ? err_set(err, ERR_BUSY, "execution %s has not ended", execution->id)
+			     : store_execution_whole(execution, err);
 
 	if (result == 0)
 		result = store_execution_files(store, execution->id, STORE_AFTER, add_change, &changes, err);

@@ -16,7 +16,7 @@
 #include "lib/base/log.h"
 #include "lib/base/util.h"
 
-#define FIELDS 5
+#define FIELDS       5
 #define SEND_SECONDS 1
 
 /* The folder's address by way of its descriptor: its path may be longer than a socket's address. */
@@ -65,14 +65,6 @@ void job_news_leave(const char *data_dir, const char *name)
 		unlinkat(folder, name, 0);
 }
 
-/* An empty datagram looks like the end. */
-static bool is_shut_down(int fd)
-{
-	struct pollfd end = {.fd = fd};
-
-	return poll(&end, 1, 0) > 0;
-}
-
 /* False: no message of ours. */
 static bool split(const char *bytes, ssize_t length, const char *fields[FIELDS])
 {
@@ -93,7 +85,10 @@ bool job_news_receive(int fd, struct job_news_room *room, struct job_news *ret)
 		ssize_t length = recv(fd, room->bytes, sizeof(room->bytes), 0);
 		const char *fields[FIELDS];
 
-		if ((length == 0 && is_shut_down(fd)) || (length < 0 && errno != EINTR))
+		struct pollfd end = {.fd = fd};
+
+		/* An empty datagram looks like the end. */
+		if ((length == 0 && poll(&end, 1, 0) > 0) || (length < 0 && errno != EINTR))
 			return false;
 		if (!split(room->bytes, length, fields))
 			continue;
@@ -140,21 +135,12 @@ static bool send_one(int fd, int folder, const char *name, const struct buf *tex
 	return error == EAGAIN;
 }
 
-static int open_sender(void)
-{
-	const struct timeval patience = {.tv_sec = SEND_SECONDS};
-	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-
-	if (fd >= 0)
-		setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
-	return fd;
-}
-
 /* Most of the time nobody else listens: then this is a look into a folder and no more. */
 void job_news_send(struct job_news_sender *sender, const char *data_dir, const char *self, const struct job_news *news)
 {
 	const int folder = open_folder(data_dir, NULL);
 	DIR *listeners = folder < 0 ? NULL : fdopendir(folder); /* the descriptor is its own from now on */
+	const struct timeval patience = {.tv_sec = SEND_SECONDS};
 	bool wait = !atomic_load(&sender->tired), asked = true, slow = false;
 	auto_close int fd = -1;
 	auto_buf struct buf text = {0};
@@ -164,8 +150,11 @@ void job_news_send(struct job_news_sender *sender, const char *data_dir, const c
 	while (listeners && asked && (entry = readdir(listeners))) {
 		if (!id_valid(entry->d_name) || (self && streq(entry->d_name, self)))
 			continue;
-		if (fd < 0)
-			asked = (fd = open_sender()) >= 0 && print(news, &text);
+		if (fd < 0) {
+			fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+			asked = setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience)) == 0 &&
+				print(news, &text);
+		}
 		if (asked && send_one(fd, folder, entry->d_name, &text, wait)) {
 			slow = true;
 			wait = false;

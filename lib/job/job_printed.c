@@ -50,24 +50,6 @@ static int open_place(struct store *store, const struct job_printed *which, stru
 	return result;
 }
 
-static int load(const struct place *place, int64_t offset, char *ret, size_t length, struct err *err)
-{
-	if (place->fd < 0) {
-		if (length > 0)
-			memcpy(ret, place->data + offset, length);
-		return 0;
-	}
-	for (size_t at = 0; at < length;) {
-		ssize_t got = pread(place->fd, ret + at, length - at, offset + (int64_t)at);
-
-		if (got <= 0)
-			return got < 0 ? err_errno(err, "reading a program's output")
-				       : err_set(err, ERR_CORRUPT, "a program's output is shorter than it was");
-		at += (size_t)got;
-	}
-	return 0;
-}
-
 int job_printed_load(struct store *store, const struct job_printed *which, struct job_stream *ret, int64_t *ret_size,
 		     struct err *err)
 {
@@ -83,9 +65,16 @@ int job_printed_load(struct store *store, const struct job_printed *which, struc
 	size_t length = (size_t)MIN(which->length, place.size - offset);
 	auto_free char *data = xmalloc(length + 1);
 
-	result = load(&place, offset, data, length, err);
-	if (result < 0)
-		return result;
+	if (place.fd < 0 && length > 0)
+		memcpy(data, place.data + offset, length);
+	for (size_t at = 0; place.fd >= 0 && at < length;) {
+		ssize_t got = pread(place.fd, data + at, length - at, offset + (int64_t)at);
+
+		if (got <= 0)
+			return got < 0 ? err_errno(err, "reading a program's output")
+				       : err_set(err, ERR_CORRUPT, "a program's output is shorter than it was");
+		at += (size_t)got;
+	}
 	data[length] = '\0';
 	*ret = (struct job_stream){steal(&data), length};
 	*ret_size = place.size;

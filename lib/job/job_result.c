@@ -47,26 +47,6 @@ int job_result_columns(const struct store_execution *execution, struct jail_resu
 	return 0;
 }
 
-/* An interrupted row has nothing beyond its columns. */
-static int recall_verdict(const struct store_execution *execution, struct job_result *ret, struct err *err)
-{
-	const char *text = execution->result_json;
-	auto_json struct json_object *more = NULL;
-	int result = job_result_columns(execution, &ret->jail, err);
-
-	if (result == 0 && text && json_parse(text, strlen(text), &more, err) < 0)
-		result = err_wrap(err, "the record's result");
-	if (result < 0)
-		return result;
-	bind_recall(jail_result_table, more, &ret->jail, JAIL_RECORD);
-	const char *note = json_get_string(more, "note");
-	const char *workspace = json_get_string(more, "workspace");
-
-	snprintf(ret->note, sizeof(ret->note), "%s", note ? note : "");
-	ret->workspace = workspace ? xstrdup(workspace) : NULL;
-	return 0;
-}
-
 static int recall_stream(struct store *store, const struct store_text *text, size_t answer_max, struct job_stream *ret,
 			 bool *ret_more, struct err *err)
 {
@@ -102,14 +82,25 @@ static int add_change(void *arg, const struct store_execution_file *found)
 	return 0;
 }
 
+/* An interrupted row has nothing beyond its columns. */
 static int load_row(struct store *store, const struct store_execution *execution, size_t stream_max,
 		    struct job_result *ret, struct err *err)
 {
-	int result = recall_verdict(execution, ret, err);
+	const char *text = execution->result_json;
+	auto_json struct json_object *more = NULL;
+	int result = job_result_columns(execution, &ret->jail, err);
 
-	if (result == 0)
-		result = recall_stream(store, &execution->stdout_text, stream_max, &ret->stdout_text, &ret->stdout_more,
-				       err);
+	if (result == 0 && text && json_parse(text, strlen(text), &more, err) < 0)
+		result = err_wrap(err, "the record's result");
+	if (result < 0)
+		return result;
+	bind_recall(jail_result_table, more, &ret->jail, JAIL_RECORD);
+	const char *note = json_get_string(more, "note");
+	const char *workspace = json_get_string(more, "workspace");
+
+	snprintf(ret->note, sizeof(ret->note), "%s", note ? note : "");
+	ret->workspace = workspace ? xstrdup(workspace) : NULL;
+	result = recall_stream(store, &execution->stdout_text, stream_max, &ret->stdout_text, &ret->stdout_more, err);
 	if (result == 0)
 		result = recall_stream(store, &execution->stderr_text, stream_max, &ret->stderr_text, &ret->stderr_more,
 				       err);

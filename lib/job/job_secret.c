@@ -90,18 +90,6 @@ struct mask *job_secrets_mask(const struct job_secrets *secrets)
 	return mask_new(values, secrets->count);
 }
 
-static int check_value(const char *name, const char *value, struct err *err)
-{
-	size_t length = strlen(value);
-
-	if (length > 0 && length < MASK_LEAST)
-		return err_member(err, "secrets",
-				  "\"%s\" has %zu bytes: fewer than %d cannot be kept out of the output. Put it into "
-				  "environment if it is not secret",
-				  name, length, MASK_LEAST);
-	return 0;
-}
-
 /* -------- the operator's ------------------------------------------------------------------------------ */
 
 static int read_one(int dir, const char *owner, const char *name, struct job_secrets *secrets, struct err *err)
@@ -150,8 +138,13 @@ int job_secrets_take(const char *folder, const char *owner, const struct bind_ma
 	int result = 0;
 
 	for (size_t i = 0; result == 0 && i < asked->count; i++) {
-		result = check_value(asked->keys[i], asked->values[i], err);
-		if (result == 0)
+		const size_t length = strlen(asked->values[i]);
+
+		if (length > 0 && length < MASK_LEAST)
+			result = err_member(err, "secrets",
+					    "\"%s\" has %zu bytes: fewer than %d cannot be kept out of the output. Put it into environment if it is not secret",
+					    asked->keys[i], length, MASK_LEAST);
+		else
 			job_secrets_add(ret, asked->keys[i], asked->values[i]);
 	}
 	if (result == 0)

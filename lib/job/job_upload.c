@@ -22,20 +22,22 @@ static int upload_work(struct store_txn *txn, void *work_item, struct err *err)
 }
 
 /* Afterwards the visit's files are the caller's to free. */
-static int upload(struct job_engine *engine, const struct job_request *who, const struct job_request *what,
-		  struct job_visit *visit, struct err *err)
+static int upload(struct job_engine *engine, const struct job_request *who, const struct job_file *files,
+		  size_t n_files, struct job_visit *visit, struct err *err)
 {
+	const struct job_request what = {
+		.conversation = who->conversation, .files = files, .n_files = n_files, .paths = true};
 	int result = job_visit_init(visit, engine, who, upload_work, err);
 
 	if (result == 0)
 		result = store_space_check(engine->store, err);
 	if (result == 0)
-		result = job_take_files(what, true, &visit->files, err);
+		result = job_take_files(&what, true, &visit->files, err);
 	if (result == 0)
 		result = job_visit_enter(visit, err);
 	if (result < 0)
 		return result;
-	int code = job_store_files(engine->store, what, &visit->files, &visit->turn.error);
+	int code = job_store_files(engine->store, &what, &visit->files, &visit->turn.error);
 
 	return job_visit_wait(visit, code, err);
 }
@@ -43,10 +45,8 @@ static int upload(struct job_engine *engine, const struct job_request *who, cons
 int job_upload(struct job_engine *engine, const struct job_request *who, const struct job_file *file,
 	       struct store_file *ret, char ret_hash[SHA256_HEX_SIZE], struct err *err)
 {
-	const struct job_request what = {
-		.conversation = who->conversation, .files = file, .n_files = 1, .paths = true};
 	struct job_visit visit;
-	int result = upload(engine, who, &what, &visit, err);
+	int result = upload(engine, who, file, 1, &visit, err);
 
 	if (result == 0) {
 		*ret = visit.files.items[0].file;
@@ -60,10 +60,8 @@ int job_upload(struct job_engine *engine, const struct job_request *who, const s
 
 int job_edit_put(struct job_engine *engine, const struct job_request *who, struct job_edited *ret, struct err *err)
 {
-	const struct job_request what = {
-		.conversation = who->conversation, .files = who->files, .n_files = who->n_files, .paths = true};
 	struct job_visit visit;
-	int result = upload(engine, who, &what, &visit, err);
+	int result = upload(engine, who, who->files, who->n_files, &visit, err);
 
 	if (result == 0) {
 		*ret = (struct job_edited){.put = (int64_t)visit.files.count, .again = visit.again};
