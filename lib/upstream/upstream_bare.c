@@ -1,5 +1,5 @@
-/* upstream_bare.c - see upstream_bare.h. */
-#include "upstream_bare.h"
+/* upstream_bare.c - starts servers outside of jails; see upstream_pipe.h. */
+#include "upstream_pipe.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -12,11 +12,14 @@
 #include "lib/base/log.h"
 #include "lib/base/util.h"
 
-static char **environment_of(const struct upstream_server *server)
+static int spawn(const struct upstream_server *server, const int fds[3], pid_t *ret_pid)
 {
+	posix_spawn_file_actions_t actions;
+	posix_spawnattr_t attributes;
+	sigset_t none, all;
 	static const char *const kept[] = {"PATH", "HOME", "LANG"};
 	char **environment = xcalloc(ARRAY_SIZE(kept) + server->env.count + 1, sizeof(*environment));
-	size_t count = 0;
+	char **argv = xcalloc(server->args.count + 2, sizeof(*argv)), **variable = environment;
 
 	for (size_t i = 0; i < ARRAY_SIZE(kept); i++) {
 		bool given = false;
@@ -24,20 +27,10 @@ static char **environment_of(const struct upstream_server *server)
 		for (size_t k = 0; k < server->env.count; k++)
 			given |= streq(server->env.keys[k], kept[i]);
 		if (getenv(kept[i]) != NULL && !given)
-			environment[count++] = xasprintf("%s=%s", kept[i], getenv(kept[i]));
+			*variable++ = xasprintf("%s=%s", kept[i], getenv(kept[i]));
 	}
 	for (size_t i = 0; i < server->env.count; i++)
-		environment[count++] = xasprintf("%s=%s", server->env.keys[i], server->env.values[i]);
-	return environment;
-}
-
-static int spawn(const struct upstream_server *server, const int fds[3], pid_t *ret_pid)
-{
-	posix_spawn_file_actions_t actions;
-	posix_spawnattr_t attributes;
-	sigset_t none, all;
-	char **environment = environment_of(server), **argv = xcalloc(server->args.count + 2, sizeof(*argv));
-
+		*variable++ = xasprintf("%s=%s", server->env.keys[i], server->env.values[i]);
 	sigemptyset(&none);
 	sigfillset(&all);
 	argv[0] = unconst(server->command);
@@ -56,7 +49,7 @@ static int spawn(const struct upstream_server *server, const int fds[3], pid_t *
 
 	posix_spawn_file_actions_destroy(&actions);
 	posix_spawnattr_destroy(&attributes);
-	for (char **variable = environment; *variable != NULL; variable++)
+	for (variable = environment; *variable != NULL; variable++)
 		free(*variable);
 	free(environment);
 	free(argv);

@@ -15,7 +15,6 @@
 
 #include "lib/base/json.h"
 #include "lib/base/util.h"
-#include "upstream_expand.h"
 
 #define FILE_MAX (4 << 20)
 
@@ -234,31 +233,6 @@ static int check_entry(const struct upstream_server *server, const struct config
 	return result < 0 ? result : check_jail(server, config, err);
 }
 
-static void drop_passed_over(struct upstream_file *file, const char *name, struct json_object *entry)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(passed_over); i++)
-		if (json_object_object_get_ex(entry, passed_over[i], NULL)) {
-			add_warning(file, "mcpServers.%s.%s: means nothing here", name, passed_over[i]);
-			json_object_object_del(entry, passed_over[i]);
-		}
-}
-
-/* The texts that may not come back: headers with a scheme ("Bearer abc") also without it. */
-static void gather_secrets(struct upstream_server *server, struct upstream_secrets *secrets)
-{
-	for (size_t i = 0; i < server->headers.count; i++) {
-		const char *blank = strrchr(server->headers.values[i], ' ');
-
-		upstream_expand_keep(secrets, server->headers.values[i]);
-		if (blank != NULL)
-			upstream_expand_keep(secrets, blank + 1);
-	}
-	for (size_t i = 0; i < server->env.count; i++)
-		upstream_expand_keep(secrets, server->env.values[i]);
-	server->secrets = (struct bind_strings){(const char **)(void *)secrets->items, secrets->count};
-	*secrets = (struct upstream_secrets){0};
-}
-
 static char *identity_of(const char *name, struct json_object *entry)
 {
 	static const char *const members[] = {"url", "command", "args"};
@@ -289,7 +263,17 @@ static int bind_entry(struct upstream_server *server, const struct config *confi
 		result = bind_parse(upstream_config_table, server->entry, server, err);
 	if (result == 0)
 		result = check_entry(server, config, err);
-	gather_secrets(server, &secrets);
+	/* The texts that may not come back: headers with a scheme ("Bearer abc") also without it. */
+	for (size_t i = 0; i < server->headers.count; i++) {
+		const char *blank = strrchr(server->headers.values[i], ' ');
+
+		upstream_expand_keep(&secrets, server->headers.values[i]);
+		if (blank != NULL)
+			upstream_expand_keep(&secrets, blank + 1);
+	}
+	for (size_t i = 0; i < server->env.count; i++)
+		upstream_expand_keep(&secrets, server->env.values[i]);
+	server->secrets = (struct bind_strings){(const char **)(void *)secrets.items, secrets.count};
 	return result;
 }
 
@@ -332,8 +316,11 @@ static int add_entry(struct upstream_file *file, const struct config *config, co
 				       "mcpServers.%s and mcpServers.%s are both `%s` in programs: rename one of them",
 				       file->servers[i].name, name, server->alias);
 	file->count++;
-	if (json_object_is_type(entry, json_type_object))
-		drop_passed_over(file, name, entry);
+	for (size_t i = 0; json_object_is_type(entry, json_type_object) && i < ARRAY_SIZE(passed_over); i++)
+		if (json_object_object_get_ex(entry, passed_over[i], NULL)) {
+			add_warning(file, "mcpServers.%s.%s: means nothing here", name, passed_over[i]);
+			json_object_object_del(entry, passed_over[i]);
+		}
 	if (bind_entry(server, config, &problem) < 0)
 		server->problem = xasprintf("mcpServers.%s%s%s", name, &"."[problem.text[0] == ':'], problem.text);
 	else if (server->disabled)

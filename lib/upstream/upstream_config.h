@@ -84,3 +84,16 @@ struct upstream_file {
 int upstream_config_load(const struct config *config, struct upstream_file *ret, struct err *err);
 void upstream_config_clear(struct upstream_file *file);
 extern const struct bind upstream_config_table[];
+
+/* upstream_expand.c: ${NAME} in an entry. */
+/* What variables became, to be masked; strings are the list's. */
+struct upstream_secrets {
+	char **items;
+	size_t count;
+};
+void upstream_expand_keep(struct upstream_secrets *secrets, const char *value); /* once each; short ones are not */
+void upstream_expand_clear(struct upstream_secrets *secrets);
+
+/* Replaces ${NAME}, ${NAME:-default} and ${env:NAME} in the strings of the members that may have them, in place.
+ * ERR_INVALID names the member and the variable that is not set. `folder`: of files that hold values; "": none. */
+int upstream_expand(struct json_object *entry, const char *folder, struct upstream_secrets *secrets, struct err *err);

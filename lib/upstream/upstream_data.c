@@ -95,12 +95,6 @@ static struct kept *add(struct upstream_data *data, const char *name)
 	return &data->files[data->count++];
 }
 
-static void drop(struct upstream_data *data, struct kept *file)
-{
-	free(file->name);
-	*file = data->files[--data->count];
-}
-
 /* One record of the index; false: it is none. */
 static bool take_record(struct upstream_data *data, const char *record)
 {
@@ -219,26 +213,22 @@ int upstream_data_fill(const struct upstream_data *data, struct jail *jail, stru
 	return result;
 }
 
-static int copy_content(int to, int from)
-{
-	char step[COPY_STEP];
-	ssize_t n;
-
-	while ((n = read(from, step, sizeof(step))) > 0)
-		if (write_all(to, step, (size_t)n) < 0)
-			return -1;
-	return n < 0 ? -1 : 0;
-}
-
 static int store_content(struct upstream_data *data, const struct jail_change *change)
 {
+	auto_free char *step = xmalloc(COPY_STEP);
 	char name[24];
 	struct kept *file;
+	ssize_t n = 0;
 
 	content_name(name, data->number + 1);
 	unlinkat(data->folder_fd, name, 0); /* of a commit that never was */
 	auto_close int to = openat(data->folder_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (to < 0 || give(data->folder_fd, to) < 0 || copy_content(to, change->fd) < 0)
+	if (to < 0 || give(data->folder_fd, to) < 0)
+		return -1;
+	while ((n = read(change->fd, step, COPY_STEP)) > 0)
+		if (write_all(to, step, (size_t)n) < 0)
+			return -1;
+	if (n < 0)
 		return -1;
 	file = find(data, change->name);
 	if (file == NULL)
@@ -259,8 +249,10 @@ void upstream_data_change(struct upstream_data *data, const struct jail_change *
 		log_event(LOG_WARN, "a file of an upstream server is not kept", "server", data->server, "why",
 			  change->reason != NULL ? change->reason : "", NULL);
 	} else if (change->kind == JAIL_FILE_DELETED) {
-		if (file != NULL)
-			drop(data, file);
+		if (file != NULL) {
+			free(file->name);
+			*file = data->files[--data->count];
+		}
 	} else if (fd >= 0 && data->failed == 0 && store_content(data, change) < 0) {
 		data->failed = errno;
 	}
@@ -346,20 +338,6 @@ void upstream_data_close(struct upstream_data *data)
 	free(data);
 }
 
-/* 1: removed, 0: there is none, -1: somebody uses it, or errno. */
-static int forget_one(int all_fd, const char *server_hash, const char *owner_hash)
-{
-	auto_close int servers = openat(all_fd, server_hash, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	auto_close int fd = servers < 0 ? -1 : open_folder(servers, owner_hash, false);
-
-	if (fd < 0)
-		return 0;
-	if (lock_folder(servers, owner_hash, fd) < 0 || remove_leftovers(fd, NULL) < 0 ||
-	    unlinkat(servers, owner_hash, AT_REMOVEDIR) < 0)
-		return -1;
-	return 1;
-}
-
 int upstream_data_forget(const char *data_dir, const char *owner, int64_t *ret_removed, int64_t *ret_busy,
 			 struct err *err)
 {
@@ -373,12 +351,18 @@ int upstream_data_forget(const char *data_dir, const char *owner, int64_t *ret_r
 		return errno == ENOENT ? 0 : err_errno(err, "opening %s/" FOLDER, data_dir);
 	sha256_hex(owner, strlen(owner), owner_hash);
 	for (struct dirent *entry; result == 0 && (entry = readdir(list)) != NULL;) {
-		int removed = entry->d_name[0] == '.' ? 0 : forget_one(dirfd(list), entry->d_name, owner_hash);
+		auto_close int servers = entry->d_name[0] == '.' ? -1 : open_folder(dirfd(list), entry->d_name, false);
+		auto_close int fd = servers < 0 ? -1 : open_folder(servers, owner_hash, false);
 
-		if (removed < 0 && errno != EWOULDBLOCK)
+		if (fd < 0)
+			continue;
+		const bool removed = lock_folder(servers, owner_hash, fd) == 0 && remove_leftovers(fd, NULL) == 0 &&
+				     unlinkat(servers, owner_hash, AT_REMOVEDIR) == 0;
+
+		if (!removed && errno != EWOULDBLOCK) /* somebody uses it */
 			result = err_errno(err, "removing what servers keep below %s/" FOLDER, data_dir);
-		*ret_busy += removed < 0;
-		*ret_removed += removed > 0;
+		*ret_busy += !removed;
+		*ret_removed += removed;
 	}
 	closedir(list);
 	return result;

@@ -1,5 +1,5 @@
-/* upstream_expand.c - see upstream_expand.h. */
-#include "upstream_expand.h"
+/* upstream_expand.c - ${NAME} in an entry of upstream.file; see upstream_config.h. */
+#include "upstream_config.h"
 
 #include <ctype.h>
 #include <fcntl.h>
@@ -112,19 +112,22 @@ static int replace_all(const struct expand *expand, const char *text, const char
 	return 0;
 }
 
-static int expand_value(const struct expand *expand, struct json_object *value, const char *member);
-
-static int expand_inside(const struct expand *expand, struct json_object *value, const char *member)
+static int expand_value(const struct expand *expand, struct json_object *value, const char *member)
 {
+	auto_free char *text = NULL;
 	int result = 0;
 
-	if (json_object_is_type(value, json_type_array))
+	if (json_object_is_type(value, json_type_string)) {
+		result = replace_all(expand, json_object_get_string(value), member, &text);
+		if (result == 0 && text != NULL)
+			json_object_set_string(value, text);
+	} else if (json_object_is_type(value, json_type_array)) {
 		for (size_t i = 0; result == 0 && i < json_object_array_length(value); i++) {
 			auto_free char *path = xasprintf("%s[%zu]", member, i);
 
 			result = expand_value(expand, json_object_array_get_idx(value, i), path);
 		}
-	if (json_object_is_type(value, json_type_object)) {
+	} else if (json_object_is_type(value, json_type_object)) {
 		json_object_object_foreach(value, key, item)
 		{
 			auto_free char *path = xasprintf("%s.%s", member, key);
@@ -133,19 +136,6 @@ static int expand_inside(const struct expand *expand, struct json_object *value,
 				result = expand_value(expand, item, path);
 		}
 	}
-	return result;
-}
-
-static int expand_value(const struct expand *expand, struct json_object *value, const char *member)
-{
-	auto_free char *text = NULL;
-	int result;
-
-	if (!json_object_is_type(value, json_type_string))
-		return expand_inside(expand, value, member);
-	result = replace_all(expand, json_object_get_string(value), member, &text);
-	if (result == 0 && text != NULL)
-		json_object_set_string(value, text);
 	return result;
 }
 

@@ -43,6 +43,10 @@ bool pipes_leaving(const struct connection_loop *loop);
 /* Descriptors to wait for; the count, at most `room`. */
 size_t pipes_poll(const struct connection_loop *loop, struct pollfd *ret, size_t room);
 
+/* Of entries that say "jail": false: children of this process, with its account, PATH, HOME and LANG, each in a process
+ * group of its own, which ends as a whole. */
+extern const struct launcher bare_launcher;
+
 /* From launchers. */
 void pipe_started(struct pipe_wire *wire);
 void pipe_failed(struct pipe_wire *wire, const char *why);

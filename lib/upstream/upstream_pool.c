@@ -11,7 +11,6 @@
 
 #include "lib/base/log.h"
 #include "lib/base/util.h"
-#include "upstream_bare.h"
 #include "upstream_http.h"
 #include "upstream_jail.h"
 
@@ -216,16 +215,6 @@ int upstream_find(const struct upstream *upstream, const char *name, const struc
 	return err_set(err, ERR_NOT_FOUND, "there is no server \"%.64s\"", name);
 }
 
-static void log_file(const struct upstream_file *file)
-{
-	for (size_t i = 0; i < file->warnings.count; i++)
-		log_event(LOG_WARN, "upstream.file", "warning", file->warnings.items[i], NULL);
-	for (size_t i = 0; i < file->count; i++)
-		if (file->servers[i].problem != NULL && !file->servers[i].disabled)
-			log_event(LOG_ERROR, "upstream server unavailable", "server", file->servers[i].name, "why",
-				  file->servers[i].problem, NULL);
-}
-
 int upstream_open(const struct config *config, struct upstream **ret, struct err *err)
 {
 	struct upstream *upstream;
@@ -244,7 +233,15 @@ int upstream_open(const struct config *config, struct upstream **ret, struct err
 		free(upstream);
 		return result;
 	}
-	log_file(&upstream->file);
+	for (size_t i = 0; i < upstream->file.warnings.count; i++)
+		log_event(LOG_WARN, "upstream.file", "warning", upstream->file.warnings.items[i], NULL);
+	for (size_t i = 0; i < upstream->file.count; i++) {
+		const struct upstream_server *server = &upstream->file.servers[i];
+
+		if (server->problem != NULL && !server->disabled)
+			log_event(LOG_ERROR, "upstream server unavailable", "server", server->name, "why",
+				  server->problem, NULL);
+	}
 	pthread_mutex_init(&upstream->lock, NULL);
 	upstream->last = &upstream->work_items;
 	upstream->loop.config = config;
