@@ -22,8 +22,6 @@
 #define HEADER_WRONG   -32020
 #define FEATURE_WANTED -32021
 
-static const char *const legacy_revisions[] = {UPSTREAM_LEGACY_ALL};
-
 static void probe(struct upstream_connection *connection)
 {
 	struct upstream_exchange *exchange = connection_exchange(connection, EXCHANGE_PROBE, NULL);
@@ -121,22 +119,17 @@ static void probed(struct upstream_connection *connection, struct raw result, st
 	}
 }
 
-static const char *legacy_revision(struct raw version)
-{
-	auto_free char *text = raw_string(version);
-
-	for (size_t i = 0; text != NULL && i < ARRAY_SIZE(legacy_revisions); i++)
-		if (streq(legacy_revisions[i], text))
-			return legacy_revisions[i];
-	return NULL;
-}
-
 static void initialized(struct upstream_connection *connection, struct raw result, struct raw error)
 {
 	auto_free char *message = raw_string(raw_member(error, "message"));
-	const char *revision = legacy_revision(raw_member(result, "protocolVersion"));
+	auto_free char *version = raw_string(raw_member(result, "protocolVersion"));
+	static const char *const revisions[] = {UPSTREAM_LEGACY_ALL};
+	const char *revision = NULL;
 	struct upstream_exchange *notice;
 
+	for (size_t i = 0; version != NULL && i < ARRAY_SIZE(revisions); i++)
+		if (streq(revisions[i], version))
+			revision = revisions[i];
 	if (revision == NULL) {
 		const char *why = error.text != NULL
 					  ? "it refused initialize"

@@ -61,21 +61,6 @@ static void send_answer(struct upstream_connection *connection, struct raw id, c
 	connection_send(exchange);
 }
 
-static char *roots_of(const struct upstream_server *server)
-{
-	auto_buf struct buf out;
-
-	buf_init(&out, ANSWER_MAX);
-	buf_puts(&out, "{\"roots\":[");
-	for (size_t i = 0; i < server->roots.count; i++) {
-		buf_puts(&out, i > 0 ? ",{\"uri\":" : "{\"uri\":");
-		message_string(&out, server->roots.items[i]);
-		buf_putc(&out, '}');
-	}
-	buf_puts(&out, "]}");
-	return buf_steal(&out, NULL);
-}
-
 /* What is answered without asking anybody, the caller's; NULL: a person is to be asked. `*ret_known`: is it answered at
  * all? */
 static char *answer_at_once(const struct upstream_connection *connection, const char *method, bool *ret_known)
@@ -87,8 +72,19 @@ static char *answer_at_once(const struct upstream_connection *connection, const 
 	*ret_known = true;
 	if (streq(method, "ping"))
 		return xstrdup("{}");
-	if (streq(method, "roots/list") && server->roots.count > 0)
-		return roots_of(server);
+	if (streq(method, "roots/list") && server->roots.count > 0) {
+		auto_buf struct buf out;
+
+		buf_init(&out, ANSWER_MAX);
+		buf_puts(&out, "{\"roots\":[");
+		for (size_t i = 0; i < server->roots.count; i++) {
+			buf_puts(&out, i > 0 ? ",{\"uri\":" : "{\"uri\":");
+			message_string(&out, server->roots.items[i]);
+			buf_putc(&out, '}');
+		}
+		buf_puts(&out, "]}");
+		return buf_steal(&out, NULL);
+	}
 	*ret_known = streq(method, "elicitation/create");
 	for (const struct question *question = loop->questions; question != NULL; question = question->next)
 		waiting++;
@@ -163,20 +159,6 @@ static void finish_round(struct upstream_order *order)
 	connection_next_round(order, buf_steal(&out, NULL));
 }
 
-static void ask_one(struct upstream_order *order, struct raw key, struct raw request)
-{
-	auto_free char *method = raw_string(raw_member(request, "method"));
-	bool known;
-	char *answer = answer_at_once(order->connection, method != NULL ? method : "", &known);
-	struct question *question = new_question(order->connection, order, key);
-
-	question->reply = answer;
-	if (answer == NULL) {
-		order->asked++;
-		pose(question, method, raw_member(request, "params"));
-	}
-}
-
 void connection_question(struct upstream_order *order, struct raw requests)
 {
 	struct raw key, request;
@@ -186,8 +168,18 @@ void connection_question(struct upstream_order *order, struct raw requests)
 		connection_next_round(order, NULL);
 		return;
 	}
-	for (int asked = 0; asked < QUESTIONS_MAX && raw_next(requests, &at, &key, &request); asked++)
-		ask_one(order, key, request);
+	for (int asked = 0; asked < QUESTIONS_MAX && raw_next(requests, &at, &key, &request); asked++) {
+		auto_free char *method = raw_string(raw_member(request, "method"));
+		bool known;
+		char *answer = answer_at_once(order->connection, method != NULL ? method : "", &known);
+		struct question *question = new_question(order->connection, order, key);
+
+		question->reply = answer;
+		if (answer == NULL) {
+			order->asked++;
+			pose(question, method, raw_member(request, "params"));
+		}
+	}
 	finish_round(order);
 }
 
@@ -234,20 +226,6 @@ static void progressed(struct upstream_connection *connection, struct raw parame
 	order->progress(order->arg, progress, total, masked.data);
 }
 
-static void notified(struct upstream_connection *connection, const char *method, struct raw parameters)
-{
-	if (streq(method, "notifications/progress")) {
-		progressed(connection, parameters);
-	} else if (streq(method, "notifications/tools/list_changed")) {
-		connection->list_until_us = 0;
-		connection->list_not_before_us = connection->loop->now_us + CHANGED_WAIT;
-		if (connection->loop->changed)
-			connection->loop->changed(connection->loop->changed_arg);
-	} else {
-		log_event(LOG_DEBUG, "upstream notification", "server", connection->server->name, NULL);
-	}
-}
-
 enum part { PART_METHOD, PART_ID, PART_PARAMETERS, PART_RESULT, PART_ERROR, PARTS };
 
 static void answered(struct upstream_connection *connection, struct upstream_exchange *via,
@@ -283,10 +261,19 @@ void connection_received(struct upstream_connection *connection, struct upstream
 	raw_members(message, names, PARTS, parts);
 	auto_free char *method = raw_string(parts[PART_METHOD]);
 
-	if (method == NULL)
+	if (method == NULL) {
 		answered(connection, via, parts);
-	else if (parts[PART_ID].text == NULL)
-		notified(connection, method, parts[PART_PARAMETERS]);
-	else if (connection->state == CONNECTION_READY)
-		requested(connection, method, parts[PART_ID], parts[PART_PARAMETERS]);
+	} else if (parts[PART_ID].text != NULL) {
+		if (connection->state == CONNECTION_READY)
+			requested(connection, method, parts[PART_ID], parts[PART_PARAMETERS]);
+	} else if (streq(method, "notifications/progress")) {
+		progressed(connection, parts[PART_PARAMETERS]);
+	} else if (streq(method, "notifications/tools/list_changed")) {
+		connection->list_until_us = 0;
+		connection->list_not_before_us = connection->loop->now_us + CHANGED_WAIT;
+		if (connection->loop->changed)
+			connection->loop->changed(connection->loop->changed_arg);
+	} else {
+		log_event(LOG_DEBUG, "upstream notification", "server", connection->server->name, NULL);
+	}
 }

@@ -27,19 +27,12 @@
 #define STARTS_MAX    5  /* failures in a row after which it is left alone for BACKOFF_MAX */
 #define STARTING_MAX  2  /* programs at once */
 
-static struct mask *mask_of(const struct upstream_server *server)
-{
-	auto_free struct mask_value *values = xcalloc(server->secrets.count + 1, sizeof(*values));
-
-	for (size_t i = 0; i < server->secrets.count; i++)
-		values[i] = (struct mask_value){server->secrets.items[i], strlen(server->secrets.items[i])};
-	return mask_new(values, server->secrets.count);
-}
-
 struct upstream_connection *connection_new(struct connection_loop *loop, const struct upstream_key *key, int instance,
 					   const struct transport *transport)
 {
 	struct upstream_connection *connection = xcalloc(1, sizeof(*connection));
+	const struct bind_strings *secrets = &key->server->secrets;
+	auto_free struct mask_value *values = xcalloc(secrets->count + 1, sizeof(*values));
 
 	connection->loop = loop;
 	connection->server = key->server;
@@ -49,7 +42,9 @@ struct upstream_connection *connection_new(struct connection_loop *loop, const s
 	connection->instance = instance;
 	connection->protocol = "";
 	connection->used_us = loop->now_us;
-	connection->mask = mask_of(key->server);
+	for (size_t i = 0; i < secrets->count; i++)
+		values[i] = (struct mask_value){secrets->items[i], strlen(secrets->items[i])};
+	connection->mask = mask_new(values, secrets->count);
 	share_init(&connection->share, CONNECTION_WORK_US);
 	return connection;
 }
@@ -79,8 +74,7 @@ void connection_send(struct upstream_exchange *exchange)
 	exchange->connection->transport->send(exchange->connection, exchange);
 }
 
-/* Takes it off the list; what it holds is freed by free_exchange. */
-static void unlink_exchange(struct upstream_exchange *exchange)
+void connection_drop(struct upstream_exchange *exchange)
 {
 	struct upstream_exchange **at = &exchange->connection->exchanges;
 
@@ -89,20 +83,10 @@ static void unlink_exchange(struct upstream_exchange *exchange)
 	*at = exchange->next;
 	if (exchange->order != NULL)
 		exchange->order->exchange = NULL;
-}
-
-static void free_exchange(struct upstream_exchange *exchange)
-{
+	exchange->connection->transport->forget(exchange->connection, exchange);
 	buf_clear(&exchange->body);
 	buf_clear(&exchange->headers);
 	free(exchange);
-}
-
-void connection_drop(struct upstream_exchange *exchange)
-{
-	unlink_exchange(exchange);
-	exchange->connection->transport->forget(exchange->connection, exchange);
-	free_exchange(exchange);
 }
 
 struct upstream_exchange *connection_find(struct upstream_connection *connection, int64_t id)
@@ -134,23 +118,36 @@ void connection_forget_session(struct upstream_connection *connection)
 	connection->worked = false;
 }
 
-/* The texts that leave go through the mask. */
-static void hand_over(struct upstream_order *order, struct upstream_answer *answer)
+void connection_end(struct upstream_order *order, struct upstream_answer *answer)
 {
-	const struct upstream_connection *connection = order->connection;
+	struct upstream_connection *connection = order->connection;
+	struct upstream_order **at = &connection->orders;
+	bool result = answer->kind == UPSTREAM_RESULT;
+	const char *text = result ? answer->result : answer->text;
 	auto_buf struct buf out;
-	struct err err = ERR_INIT;
 
+	if (order->exchange != NULL)
+		connection_drop(order->exchange);
+	while (*at != order)
+		at = &(*at)->next;
+	*at = order->next;
+	connection->used_us = connection->loop->now_us;
+	connection_unask(connection->loop, order, NULL);
+	answer->dispatched = order->dispatched;
+	answer->protocol = connection->protocol;
+	answer->attempts = order->attempts;
+	answer->queued_us = order->queued_us;
+	answer->started_us = order->started_us;
+	answer->finished_us = clock_now_us();
+	/* The texts that leave go through the mask. */
 	buf_init(&out, SIZE_MAX);
-	if (answer->kind == UPSTREAM_RESULT) {
-		mask_bytes(connection->mask, answer->result, answer->length, &out);
-		answer->result = out.data;
+	mask_bytes(connection->mask, text, result ? answer->length : strlen(text), &out);
+	*(result ? &answer->result : &answer->text) = out.data;
+	if (result)
 		answer->length = out.length;
-	} else {
-		mask_bytes(connection->mask, answer->text, strlen(answer->text), &out);
-		answer->text = out.data;
-	}
 	if (order->list) {
+		struct err err = ERR_INIT;
+
 		err_set(&err,
 			answer->kind == UPSTREAM_LIMIT       ? ERR_LIMIT
 			: answer->kind == UPSTREAM_PROTOCOL  ? ERR_CORRUPT
@@ -161,31 +158,6 @@ static void hand_over(struct upstream_order *order, struct upstream_answer *answ
 	} else {
 		order->done(order->arg, answer);
 	}
-}
-
-static void unlink_order(struct upstream_order *order)
-{
-	struct upstream_order **at = &order->connection->orders;
-
-	while (*at != order)
-		at = &(*at)->next;
-	*at = order->next;
-	order->connection->used_us = order->connection->loop->now_us;
-	connection_unask(order->connection->loop, order, NULL);
-}
-
-void connection_end(struct upstream_order *order, struct upstream_answer *answer)
-{
-	if (order->exchange != NULL)
-		connection_drop(order->exchange);
-	unlink_order(order);
-	answer->dispatched = order->dispatched;
-	answer->protocol = order->connection->protocol;
-	answer->attempts = order->attempts;
-	answer->queued_us = order->queued_us;
-	answer->started_us = order->started_us;
-	answer->finished_us = clock_now_us();
-	hand_over(order, answer);
 	connection_order_free(order);
 }
 
@@ -205,23 +177,6 @@ void connection_again(struct upstream_order *order, int64_t after_us)
 	order->not_before_us = order->connection->loop->now_us + after_us;
 }
 
-/* What becomes of an order whose connection went away. */
-static void order_lost(struct upstream_order *order, const char *why)
-{
-	struct upstream_connection *connection = order->connection;
-	const char *name = connection->server->name;
-	bool sent = order->exchange != NULL && order->exchange->sent;
-
-	if (order->exchange != NULL)
-		connection_drop(order->exchange);
-	if (!sent || order->list)
-		connection_end_error(order, UPSTREAM_UNAVAILABLE, "%s is not available: %s", name, why);
-	else
-		connection_end_error(order, UPSTREAM_UNKNOWN_OUTCOME,
-				     "%s went away before it answered, so it may have done what was asked: %s", name,
-				     why);
-}
-
 static void back_off(struct upstream_connection *connection)
 {
 	int64_t now = connection->loop->now_us;
@@ -238,11 +193,12 @@ static void back_off(struct upstream_connection *connection)
 
 void connection_broken(struct upstream_connection *connection, const char *why, const char *text)
 {
+	const char *name = connection->server->name;
 	auto_free char *reason = xstrdup(text);
 	struct upstream_order *order, *orders = connection->orders;
 	struct upstream_order *last = NULL;
 
-	log_event(LOG_WARN, "upstream server failed", "server", connection->server->name, "why", why, NULL);
+	log_event(LOG_WARN, "upstream server failed", "server", name, "why", why, NULL);
 	snprintf(connection->problem, sizeof(connection->problem), "%s", reason);
 	connection_enter(connection, CONNECTION_CLOSED);
 	connection_forget_session(connection);
@@ -253,8 +209,17 @@ void connection_broken(struct upstream_connection *connection, const char *why, 
 	for (order = orders; order != NULL; order = orders) {
 		bool end = order == last;
 
+		const bool sent = order->exchange != NULL && order->exchange->sent;
+
 		orders = order->next;
-		order_lost(order, reason);
+		if (order->exchange != NULL)
+			connection_drop(order->exchange);
+		if (!sent || order->list)
+			connection_end_error(order, UPSTREAM_UNAVAILABLE, "%s is not available: %s", name, reason);
+		else
+			connection_end_error(order, UPSTREAM_UNKNOWN_OUTCOME,
+					     "%s went away before it answered, so it may have done what was asked: %s",
+					     name, reason);
 		if (end)
 			break;
 	}

@@ -101,14 +101,6 @@ void upstream_list_keep_text(struct upstream_list *list, const char *key, const 
 	pthread_mutex_unlock(&texts_lock);
 }
 
-static void leave_out(struct upstream_list *list, const char *name, const char *why)
-{
-	struct bind_strings *out = &list->left_out;
-
-	out->items = xrealloc(out->items, out->count + 1, sizeof(*out->items));
-	out->items[out->count++] = xasprintf("%.128s: %s", name, why);
-}
-
 /* Is it for a model, or only for an application's own window? */
 static bool hidden(struct json_object *object)
 {
@@ -181,7 +173,10 @@ int upstream_list_add(struct upstream_list *list, struct raw definition, struct 
 	if (result == 0)
 		result = check_tool(list, name, &definition, object, &why);
 	if (result < 0) {
-		leave_out(list, name, why.text);
+		struct bind_strings *out = &list->left_out;
+
+		out->items = xrealloc(out->items, out->count + 1, sizeof(*out->items));
+		out->items[out->count++] = xasprintf("%.128s: %s", name, why.text);
 		return 0;
 	}
 	list->tools = xrealloc(list->tools, list->count + 1, sizeof(*list->tools));

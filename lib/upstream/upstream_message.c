@@ -42,12 +42,6 @@ void message_begin(struct upstream_exchange *exchange, const char *method)
 	}
 }
 
-static void end_comma(struct buf *out)
-{
-	if (out->length > 0 && out->data[out->length - 1] == ',')
-		out->data[--out->length] = '\0';
-}
-
 void message_end(struct upstream_exchange *exchange, bool progress)
 {
 	const struct upstream_connection *connection = exchange->connection;
@@ -67,7 +61,8 @@ void message_end(struct upstream_exchange *exchange, bool progress)
 	} else if (progress) {
 		buf_printf(out, "\"_meta\":{\"progressToken\":%" PRId64 "},", exchange->id);
 	}
-	end_comma(out);
+	if (out->length > 0 && out->data[out->length - 1] == ',')
+		out->data[--out->length] = '\0';
 	buf_puts(out, "}}");
 }
 
@@ -164,31 +159,9 @@ static int check_header(struct header_check *check, struct json_object *schema, 
 	return 0;
 }
 
-static int walk_headers(struct header_check *check, struct json_object *value, bool root, bool reached);
-
-static int walk_member(struct header_check *check, struct json_object *schema, const char *key,
-		       struct json_object *value, bool reached)
-{
-	static const char *const data[] = {"default", "const", "enum", "examples"};
-	int result = 0;
-
-	for (size_t i = 0; i < ARRAY_SIZE(data); i++)
-		if (streq(data[i], key))
-			return 0;
-	if (!streq(key, "properties") || !json_object_is_type(value, json_type_object))
-		return walk_headers(check, value, false, false);
-	(void)schema;
-	json_object_object_foreach(value, name, property)
-	{
-		(void)name;
-		if (result == 0)
-			result = walk_headers(check, property, false, reached);
-	}
-	return result;
-}
-
 static int walk_headers(struct header_check *check, struct json_object *value, bool root, bool reached)
 {
+	static const char *const data[] = {"default", "const", "enum", "examples", NULL};
 	int result = 0;
 
 	if (json_object_is_type(value, json_type_array))
@@ -198,10 +171,24 @@ static int walk_headers(struct header_check *check, struct json_object *value, b
 		return result;
 	json_object_object_foreach(value, key, member)
 	{
-		if (result == 0 && streq(key, "x-mcp-header"))
+		const char *const *skipped = data;
+
+		while (*skipped != NULL && !streq(*skipped, key))
+			skipped++;
+		if (result < 0 || *skipped != NULL)
+			continue;
+		if (streq(key, "x-mcp-header")) {
 			result = check_header(check, value, member, reached && !root);
-		else if (result == 0)
-			result = walk_member(check, value, key, member, reached);
+		} else if (streq(key, "properties") && json_object_is_type(member, json_type_object)) {
+			json_object_object_foreach(member, name, property)
+			{
+				(void)name;
+				if (result == 0)
+					result = walk_headers(check, property, false, reached);
+			}
+		} else {
+			result = walk_headers(check, member, false, false);
+		}
 	}
 	return result;
 }

@@ -47,11 +47,6 @@ void connection_order_free(struct upstream_order *order)
 	free(order);
 }
 
-static bool fresh(const struct upstream_connection *connection)
-{
-	return connection->list != NULL && connection->loop->now_us < connection->list_until_us;
-}
-
 /* The order is done: the list is the connection's, and one reference the caller's. */
 static void hand_list(struct upstream_order *order)
 {
@@ -83,7 +78,7 @@ static void send_list(struct upstream_order *order)
 {
 	struct upstream_connection *connection = order->connection;
 
-	if (fresh(connection)) {
+	if (connection->list != NULL && connection->loop->now_us < connection->list_until_us) {
 		hand_list(order);
 		return;
 	}
@@ -115,14 +110,6 @@ static bool wants_task(const struct upstream_order *order)
 	return order->connection->era == ERA_LEGACY && support != NULL && streq(support, "required");
 }
 
-static void add_rounds(const struct upstream_order *order, struct buf *out)
-{
-	if (order->responses != NULL)
-		buf_printf(out, "\"inputResponses\":%s,", order->responses);
-	if (order->request_state != NULL)
-		buf_printf(out, "\"requestState\":%s,", order->request_state);
-}
-
 static void send_call(struct upstream_order *order)
 {
 	struct upstream_exchange *exchange = connection_exchange(order->connection, EXCHANGE_CALL, order);
@@ -146,7 +133,10 @@ static void send_call(struct upstream_order *order)
 	}
 	if (wants_task(order))
 		buf_printf(&exchange->body, "\"task\":{\"ttl\":%" PRId64 "},", 2 * order->timeout_us / 1000);
-	add_rounds(order, &exchange->body);
+	if (order->responses != NULL)
+		buf_printf(&exchange->body, "\"inputResponses\":%s,", order->responses);
+	if (order->request_state != NULL)
+		buf_printf(&exchange->body, "\"requestState\":%s,", order->request_state);
 	message_end(exchange, order->progress != NULL);
 	order->token = order->progress != NULL ? exchange->id : 0;
 	order->dispatched = true;
@@ -346,19 +336,16 @@ static void task_answered(struct upstream_order *order, struct raw task)
 				     message != NULL ? message : "it does not say why");
 }
 
-/* The session is gone: a request in it was never handled. */
-static bool session_gone(const struct upstream_connection *connection, int status, int64_t code)
-{
-	return connection->session[0] != '\0' && connection->worked &&
-	       (status == 404 || (status == 400 && (code == SESSION_WRONG || code == SESSION_UNKNOWN)));
-}
-
 /* True: the order waits for a new session. */
 static bool renew_session(struct upstream_order *order, int status, int64_t code)
 {
 	struct upstream_connection *connection = order->connection;
 
-	if (!session_gone(connection, status, code) || order->reconnects++ > 0)
+	/* The session is gone: a request in it was never handled. */
+	bool gone = connection->session[0] != '\0' && connection->worked &&
+		    (status == 404 || (status == 400 && (code == SESSION_WRONG || code == SESSION_UNKNOWN)));
+
+	if (!gone || order->reconnects++ > 0)
 		return false;
 	connection_forget_session(connection);
 	if (connection->state == CONNECTION_READY)
@@ -415,11 +402,6 @@ void connection_answered(struct upstream_exchange *exchange, struct raw result, 
 
 /* --- failures --- */
 
-static bool repeatable(const struct upstream_order *order, enum exchange_kind kind)
-{
-	return kind != EXCHANGE_CALL || upstream_policy_any(&order->connection->server->idempotent, order->tool);
-}
-
 static void failed_by_status(struct upstream_order *order, enum exchange_kind kind, const struct failure *failure)
 {
 	const char *name = order->connection->server->name;
@@ -448,7 +430,10 @@ void connection_order_failed(struct upstream_order *order, enum exchange_kind ki
 
 	if (failure->kind == FAILURE_STATUS && renew_session(order, failure->status, 0))
 		return;
-	if ((failure->kind == FAILURE_LOST || gateway) && repeatable(order, kind) && order->attempts < ATTEMPTS_MAX) {
+	bool repeatable =
+		kind != EXCHANGE_CALL || upstream_policy_any(&order->connection->server->idempotent, order->tool);
+
+	if ((failure->kind == FAILURE_LOST || gateway) && repeatable && order->attempts < ATTEMPTS_MAX) {
 		connection_again(order, 0);
 		return;
 	}

@@ -148,33 +148,6 @@ static bool take_work_items(struct upstream *upstream)
 	return stopping;
 }
 
-static void turn_connections(struct upstream *upstream)
-{
-	int64_t now = upstream->loop.now_us;
-
-	for (struct upstream_connection **at = &upstream->connections; *at != NULL;) {
-		struct upstream_connection *connection = *at;
-
-		connection_turn(connection);
-		if (connection->state != CONNECTION_CLOSED || connection->orders != NULL ||
-		    now - connection->used_us < UNUSED_SECONDS * SECOND) {
-			at = &connection->next;
-			continue;
-		}
-		*at = connection->next;
-		connection_free(connection);
-	}
-}
-
-static bool has_work_items(struct upstream *upstream)
-{
-	pthread_mutex_lock(&upstream->lock);
-	bool some = upstream->work_items != NULL;
-
-	pthread_mutex_unlock(&upstream->lock);
-	return some;
-}
-
 /* `waits` are those of the sources in their order, after a wait; NULL: none was watched. Returns when one of them is
  * due. */
 static int64_t turn_sources(struct upstream *upstream, const struct curl_waitfd *waits)
@@ -238,7 +211,18 @@ static void turn(struct upstream *upstream)
 	http_turn(&upstream->loop);
 	jails_turn(&upstream->loop);
 	pipes_turn(&upstream->loop);
-	turn_connections(upstream);
+	for (struct upstream_connection **at = &upstream->connections; *at != NULL;) {
+		struct upstream_connection *connection = *at;
+
+		connection_turn(connection);
+		if (connection->state != CONNECTION_CLOSED || connection->orders != NULL ||
+		    upstream->loop.now_us - connection->used_us < UNUSED_SECONDS * SECOND) {
+			at = &connection->next;
+			continue;
+		}
+		*at = connection->next;
+		connection_free(connection);
+	}
 }
 
 bool pool_on_thread(const struct upstream *upstream)
@@ -266,7 +250,11 @@ void *pool_thread(void *arg)
 		turn(upstream);
 		int64_t due = turn_sources(upstream, NULL);
 
-		if (!has_work_items(upstream))
+		pthread_mutex_lock(&upstream->lock);
+		bool idle = upstream->work_items == NULL;
+
+		pthread_mutex_unlock(&upstream->lock);
+		if (idle)
 			poll_all(upstream, milliseconds_until(upstream, due));
 	}
 	upstream->leaving = true;
