@@ -19,16 +19,6 @@
 #define KEEP_SECONDS    30 /* a connection is not used again after so long without use */
 #define GOODBYE_SECONDS 2
 
-static void free_inbox(struct transfer *transfer)
-{
-	for (struct message *message; (message = transfer->first) != NULL;) {
-		transfer->first = message->next;
-		free(message->text);
-		free(message);
-	}
-	transfer->last = &transfer->first;
-}
-
 /* --- what libcurl calls --- */
 
 static bool keep_event(void *arg, const char *type, const char *text, size_t length)
@@ -120,26 +110,19 @@ static curl_socket_t open_socket(void *arg, curlsocktype purpose, struct curl_so
 	return socket(address->family, address->socktype | SOCK_CLOEXEC | SOCK_NONBLOCK, address->protocol);
 }
 
-/* A kept connection may be one that another entry, with `private`, has made. */
-static bool may_reach(const struct transfer *transfer, const char *address, int port)
-{
-	struct sockaddr_storage socket_address;
-	unsigned length;
-
-	if (transfer->connection == NULL || transfer->connection->server->is_private)
-		return true;
-	return host_address(address, (uint16_t)port, &socket_address, &length) == 0 &&
-	       host_public((const struct sockaddr *)&socket_address);
-}
-
 /* There is a connection, and what comes next is the request. */
 static int before_request(void *arg, char *address, char *own, int port, int own_port)
 {
 	struct transfer *transfer = arg;
+	struct sockaddr_storage socket_address;
+	unsigned length;
 
 	(void)own;
 	(void)own_port;
-	transfer->private_address = !may_reach(transfer, address, port);
+	/* A kept connection may be one that another entry, with `private`, has made. */
+	transfer->private_address = transfer->connection != NULL && !transfer->connection->server->is_private &&
+				    (host_address(address, (uint16_t)port, &socket_address, &length) < 0 ||
+				     !host_public((const struct sockaddr *)&socket_address));
 	if (transfer->private_address)
 		return CURL_PREREQFUNC_ABORT;
 	if (!transfer->posts)
@@ -213,21 +196,15 @@ static CURL *new_handle(void)
 	return easy;
 }
 
-/* One that was paused is not used again. */
-static void give_back(struct http *http, CURL *easy, bool paused)
-{
-	curl_multi_remove_handle(http->multi, easy);
-	if (paused || http->n_spare == HTTP_SPARE) {
-		curl_easy_cleanup(easy);
-		return;
-	}
-	http->spare[http->n_spare++] = easy;
-}
-
 void http_transfer_end(struct transfer *transfer, struct http *http)
 {
-	if (transfer->easy != NULL)
-		give_back(http, transfer->easy, transfer->paused);
+	if (transfer->easy != NULL) {
+		curl_multi_remove_handle(http->multi, transfer->easy);
+		if (http->n_spare < HTTP_SPARE && !transfer->paused) /* one that was paused is not used again */
+			http->spare[http->n_spare++] = transfer->easy;
+		else
+			curl_easy_cleanup(transfer->easy);
+	}
 	curl_slist_free_all(transfer->headers);
 	transfer->easy = NULL;
 	transfer->headers = NULL;
@@ -292,7 +269,11 @@ void http_transfer_reap(struct http *http)
 		}
 		*at = transfer->next;
 		http_transfer_end(transfer, http);
-		free_inbox(transfer);
+		for (struct message *message; (message = transfer->first) != NULL;) {
+			transfer->first = message->next;
+			free(message->text);
+			free(message);
+		}
 		buf_clear(&transfer->body);
 		sse_reader_clear(&transfer->sse);
 		free(transfer);

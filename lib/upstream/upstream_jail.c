@@ -104,15 +104,6 @@ static void jail_collected(void *arg)
 			  jailed->server->name, "why", err.text, NULL);
 }
 
-static int connect_jailer(struct jails *jails, struct err *err)
-{
-	if (jails->client != NULL)
-		return 0;
-	int result = jail_client_dial(jails->config, &jails->client, 1, err);
-
-	return result < 0 ? err_wrap(err, "connecting to the jailer") : 0;
-}
-
 static int run_program(struct jailed *jailed, const struct upstream_server *server, const int fds[3], struct err *err)
 {
 	bool any = streq(runner_of(server->command), "stdio-server");
@@ -168,8 +159,10 @@ static int open_jail(struct jailed *jailed, const int fds[3], struct err *err)
 		.service = true,
 		.label = label,
 	};
-	int result = connect_jailer(jails, err);
+	int result = 0;
 
+	if (jails->client == NULL && (result = jail_client_dial(jails->config, &jails->client, 1, err)) < 0)
+		return err_wrap(err, "connecting to the jailer");
 	if (result == 0)
 		result = jail_open(jails->client, &spec, jailed->data != NULL ? &events : &no_files, jailed,
 				   &jailed->jail, err);
@@ -216,16 +209,6 @@ static void free_jailed(struct jailed *jailed)
 	free(jailed);
 }
 
-static int keep_ends(struct jailed *jailed, const int fds[3], struct err *err)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(jailed->fds); i++) {
-		jailed->fds[i] = fcntl(fds[i], F_DUPFD_CLOEXEC, 3);
-		if (jailed->fds[i] < 0)
-			return err_errno(err, "keeping a pipe");
-	}
-	return 0;
-}
-
 static int jail_start(struct pipe_wire *wire, const struct upstream_server *server, const int fds[3], struct err *err)
 {
 	struct jails *jails = wire->loop->jails;
@@ -244,8 +227,12 @@ static int jail_start(struct pipe_wire *wire, const struct upstream_server *serv
 		pipe_started(wire);
 		return 0;
 	}
-	if (result == -ERR_BUSY && keeps(server) && jailed->data == NULL)
-		result = keep_ends(jailed, fds, err);
+	if (result == -ERR_BUSY && keeps(server) && jailed->data == NULL) { /* it waits for its /data */
+		result = 0;
+		for (size_t i = 0; result == 0 && i < ARRAY_SIZE(jailed->fds); i++)
+			if ((jailed->fds[i] = fcntl(fds[i], F_DUPFD_CLOEXEC, 3)) < 0)
+				result = err_errno(err, "keeping a pipe");
+	}
 	if (result < 0)
 		free_jailed(jailed);
 	else
@@ -256,22 +243,6 @@ static int jail_start(struct pipe_wire *wire, const struct upstream_server *serv
 static bool waits(const struct jailed *jailed)
 {
 	return jailed->fds[0] >= 0 && !jailed->over;
-}
-
-static void try_again(struct jailed *jailed)
-{
-	struct err err = ERR_INIT;
-	int result = jailed->wire->connection != NULL ? begin(jailed, jailed->fds, &err) : -ERR_BUSY;
-
-	if (result == -ERR_BUSY && jailed->data == NULL)
-		return;
-	close_ends(jailed);
-	if (result == 0) {
-		pipe_started(jailed->wire);
-		return;
-	}
-	jailed->over = true;
-	pipe_failed(jailed->wire, err.text);
 }
 
 static void jail_terminate(struct pipe_wire *wire, bool hard)
@@ -311,18 +282,6 @@ void jails_close(struct connection_loop *loop)
 	free(loop->jails);
 }
 
-/* Every jail has been told, those of a lost jailer that had ended before as well. */
-static void lose_jailer(struct connection_loop *loop)
-{
-	struct jails *jails = loop->jails;
-
-	for (struct jailed *jailed = jails->first; jailed != NULL; jailed = jailed->next)
-		jailed->over |= jailed->jail != NULL;
-	pipes_turn(loop);
-	jail_client_free(jails->client);
-	jails->client = NULL;
-}
-
 void jails_turn(struct connection_loop *loop)
 {
 	struct jails *jails = loop->jails;
@@ -330,13 +289,29 @@ void jails_turn(struct connection_loop *loop)
 
 	for (struct jailed *jailed = jails->first, *next; jailed != NULL; jailed = next) {
 		next = jailed->next;
-		if (waits(jailed))
-			try_again(jailed);
+		if (!waits(jailed))
+			continue;
+		err = ERR_INIT;
+		int result = jailed->wire->connection != NULL ? begin(jailed, jailed->fds, &err) : -ERR_BUSY;
+
+		if (result == -ERR_BUSY && jailed->data == NULL)
+			continue; /* it tries again in the next turn */
+		close_ends(jailed);
+		jailed->over = result < 0;
+		if (result == 0)
+			pipe_started(jailed->wire);
+		else
+			pipe_failed(jailed->wire, err.text);
 	}
 	if (jails->client == NULL || jail_client_dispatch(jails->client, &err) == 0)
 		return;
 	log_event(LOG_WARN, "upstream servers lost the jailer", "why", err.text, NULL);
-	lose_jailer(loop);
+	/* Every jail has been told, those of a lost jailer that had ended before as well. */
+	for (struct jailed *jailed = jails->first; jailed != NULL; jailed = jailed->next)
+		jailed->over |= jailed->jail != NULL;
+	pipes_turn(loop);
+	jail_client_free(jails->client);
+	jails->client = NULL;
 }
 
 int64_t jails_wake(const struct connection_loop *loop)

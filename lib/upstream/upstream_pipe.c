@@ -35,19 +35,6 @@ struct pipes {
 	const struct launcher *bare, *jailed;
 };
 
-/* Both ends of a pipe, the program's first; ours does not block. */
-static int make_pair(bool input, int ret[2], struct err *err)
-{
-	int ends[2];
-
-	if (pipe2(ends, O_CLOEXEC) < 0)
-		return err_errno(err, "making a pipe");
-	ret[0] = ends[input ? 0 : 1];
-	ret[1] = ends[input ? 1 : 0];
-	fcntl(ret[1], F_SETFL, O_NONBLOCK);
-	return 0;
-}
-
 static int pipe_open(struct upstream_connection *connection, struct err *err)
 {
 	struct pipes *pipes = connection->loop->pipes;
@@ -55,8 +42,17 @@ static int pipe_open(struct upstream_connection *connection, struct err *err)
 	int pairs[3][2] = {{-1, -1}, {-1, -1}, {-1, -1}}, result = 0;
 	struct pipe_wire *wire;
 
-	for (int i = 0; result == 0 && i < 3; i++)
-		result = make_pair(i == 0, pairs[i], err);
+	for (int i = 0; result == 0 && i < 3; i++) { /* the program's end first; ours does not block */
+		int ends[2];
+
+		if (pipe2(ends, O_CLOEXEC) < 0) {
+			result = err_errno(err, "making a pipe");
+			break;
+		}
+		pairs[i][0] = ends[i == 0 ? 0 : 1];
+		pairs[i][1] = ends[i == 0 ? 1 : 0];
+		fcntl(pairs[i][1], F_SETFL, O_NONBLOCK);
+	}
 	wire = xcalloc(1, sizeof(*wire));
 	wire->connection = connection;
 	wire->loop = connection->loop;
@@ -85,38 +81,26 @@ void pipe_started(struct pipe_wire *wire)
 		connection_started(wire->connection);
 }
 
-/* The end of what it wrote to standard error, as one line. */
-static char *last_words(const struct pipe_wire *wire)
-{
-	auto_buf struct buf out;
-	size_t start = wire->n_errors > SHOWN ? wire->n_errors - SHOWN : 0;
-
-	buf_init(&out, 4 * SHOWN);
-	utf8_printable(&out, wire->errors + start, wire->n_errors - start);
-	for (char *end; (end = strstr(out.data, "\\x0a")) != NULL;)
-		memcpy(end, "    ", 4);
-	while (out.length > 0 && out.data[out.length - 1] == ' ')
-		out.data[--out.length] = '\0';
-	return buf_steal(&out, NULL);
-}
-
 static void take_errors(struct pipe_wire *wire, const char *data, size_t length);
-
-/* What it wrote to standard error before its end may not be read yet. */
-static void read_last_words(struct pipe_wire *wire)
-{
-	char data[READ_SIZE];
-	ssize_t n;
-
-	for (int i = 0; i < LAST_READS && wire->error >= 0 && (n = read(wire->error, data, sizeof(data))) > 0; i++)
-		take_errors(wire, data, (size_t)n);
-}
 
 void pipe_failed(struct pipe_wire *wire, const char *why)
 {
-	read_last_words(wire);
-	auto_free char *words = last_words(wire);
-	auto_free char *text = xasprintf("%s%s%s", why, words[0] != '\0' ? ", it wrote: " : "", words);
+	auto_free char *data = xmalloc(READ_SIZE);
+	auto_buf struct buf words;
+	ssize_t n;
+
+	/* What it wrote to standard error before its end may not be read yet. The end of that, as one line: */
+	for (int i = 0; i < LAST_READS && wire->error >= 0 && (n = read(wire->error, data, READ_SIZE)) > 0; i++)
+		take_errors(wire, data, (size_t)n);
+	const size_t start = wire->n_errors > SHOWN ? wire->n_errors - SHOWN : 0;
+
+	buf_init(&words, 4 * SHOWN);
+	utf8_printable(&words, wire->errors + start, wire->n_errors - start);
+	for (char *end; (end = strstr(words.data, "\\x0a")) != NULL;)
+		memcpy(end, "    ", 4);
+	while (words.length > 0 && words.data[words.length - 1] == ' ')
+		words.data[--words.length] = '\0';
+	auto_free char *text = xasprintf("%s%s%s", why, words.length > 0 ? ", it wrote: " : "", words.data);
 
 	if (wire->connection != NULL)
 		connection_lost(wire->connection, why, text);
@@ -202,21 +186,15 @@ static int64_t id_in(const char *text, size_t length)
 	return id;
 }
 
-/* The call whose answer this line is, as far as can be seen of a line that is no JSON; NULL: none. */
-static struct upstream_exchange *meant_by(struct pipe_wire *wire, const char *text, size_t length)
-{
-	static const char key[] = "\"jsonrpc\"";
-
-	if (length == 0 || text[0] != '{' || memmem(text, MIN(length, ID_REACH), key, strlen(key)) == NULL)
-		return NULL;
-	return connection_find(wire->connection, id_in(text, MIN(length, ID_REACH)));
-}
-
-/* Not JSON, or too deep: an answer fails its call, anything else is passed over. */
+/* Not JSON, or too deep: where it begins as an answer does it fails its call, anything else is passed over. */
 static void wrong_line(struct pipe_wire *wire, const char *text, size_t length, const struct err *why)
 {
-	struct upstream_exchange *exchange = meant_by(wire, text, length);
+	static const char key[] = "\"jsonrpc\"";
+	const size_t reach = MIN(length, ID_REACH);
+	struct upstream_exchange *exchange = NULL;
 
+	if (length > 0 && text[0] == '{' && memmem(text, reach, key, strlen(key)) != NULL)
+		exchange = connection_find(wire->connection, id_in(text, reach));
 	if (exchange != NULL) {
 		connection_failed(exchange, &(struct failure){.kind = FAILURE_GARBLED, .text = why->text});
 		return;

@@ -61,6 +61,7 @@ bool upstream_policy_any(const struct bind_strings *patterns, const char *name)
 struct entry {
 	enum upstream_decision decision;
 	char text[UPSTREAM_RULE_SIZE];
+	const char *whole; /* of `text`: without the decision */
 	char server[UPSTREAM_NAME_MAX + 1], tool[UPSTREAM_NAME_MAX + 1];
 };
 
@@ -87,6 +88,7 @@ static bool next_entry(const char **list, struct entry *ret)
 			break;
 		}
 	}
+	ret->whole = text;
 	/* A server's name may have a dot; a tool's pattern is behind the last one. */
 	const char *dot = strrchr(text, '.');
 
@@ -101,19 +103,8 @@ static bool next_entry(const char **list, struct entry *ret)
 /* Does the entry speak of this server? One with a dot in its name is also named without a tool. */
 static bool names_server(const struct entry *entry, const struct upstream_server *server)
 {
-	const char *whole = strchr(entry->text, ':');
-
-	whole = whole != NULL ? whole + 1 : entry->text;
 	return streq(entry->server, "*") || streq(entry->server, server->name) || streq(entry->server, server->alias) ||
-	       streq(whole, server->name);
-}
-
-static bool names_tool(const struct entry *entry, const struct upstream_server *server, const char *tool)
-{
-	const char *whole = strchr(entry->text, ':');
-
-	whole = whole != NULL ? whole + 1 : entry->text;
-	return streq(whole, server->name) || upstream_policy_matches(entry->tool, tool);
+	       streq(entry->whole, server->name);
 }
 
 bool upstream_policy_granted(const char *grant, const struct upstream_server *server)
@@ -154,7 +145,8 @@ static enum upstream_decision by_grant(const struct upstream_question *question,
 	snprintf(rule, UPSTREAM_RULE_SIZE, "the token is not given this %s",
 		 upstream_policy_granted(grant, question->server) ? "tool" : "server");
 	while (grant != NULL && next_entry(&grant, &entry)) {
-		if (!names_server(&entry, question->server) || !names_tool(&entry, question->server, question->tool))
+		if (!names_server(&entry, question->server) || (!streq(entry.whole, question->server->name) &&
+								!upstream_policy_matches(entry.tool, question->tool)))
 			continue;
 		if (entry.decision == UPSTREAM_DENY || !any || entry.decision < best) {
 			best = entry.decision;

@@ -251,17 +251,6 @@ struct searched {
 	double length; /* of all */
 };
 
-static double weight_in(const struct searched *searched, size_t at, uint64_t word)
-{
-	const struct document *document = searched->documents[at];
-	const struct indexed *words = searched->words[at] + document->first;
-
-	for (size_t i = 0; i < document->count; i++)
-		if (words[i].word == word)
-			return words[i].weight;
-	return 0;
-}
-
 /* Adds to every tool's score what a word is worth there: BM25. */
 static void rank(struct searched *searched, const struct word *word, double *weights_there)
 {
@@ -269,8 +258,15 @@ static void rank(struct searched *searched, const struct word *word, double *wei
 	const uint64_t hash = hash_of(word->text);
 	size_t holders = 0;
 
-	for (size_t i = 0; i < searched->count; i++)
-		holders += (weights_there[i] = weight_in(searched, i, hash)) > 0;
+	for (size_t i = 0; i < searched->count; i++) {
+		const struct indexed *found = searched->words[i] + searched->documents[i]->first;
+		const struct indexed *behind = found + searched->documents[i]->count;
+
+		while (found < behind && found->word != hash)
+			found++;
+		weights_there[i] = found < behind ? found->weight : 0;
+		holders += weights_there[i] > 0;
+	}
 	const double rarity = log(1 + (n - (double)holders + 0.5) / ((double)holders + 0.5));
 
 	for (size_t i = 0; i < searched->count; i++) {

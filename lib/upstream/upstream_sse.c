@@ -19,34 +19,15 @@ void sse_reader_clear(struct sse_reader *reader)
 	buf_clear(&reader->data);
 }
 
-static void take_field(struct sse_reader *reader, const char *name, const char *value, size_t length)
-{
-	uint64_t number;
-
-	if (streq(name, "data")) {
-		buf_add(&reader->data, value, length);
-		buf_putc(&reader->data, '\n');
-	} else if (streq(name, "event")) {
-		snprintf(reader->type, sizeof(reader->type), "%.*s", (int)MIN(length, sizeof(reader->type)), value);
-	} else if (streq(name, "id")) {
-		if (length < sizeof(reader->id) && memchr(value, '\0', length) == NULL) {
-			memcpy(reader->id, value, length);
-			reader->id[length] = '\0';
-		}
-	} else if (streq(name, "retry") && strlen(value) == length && parse_u64(value, 0, INT32_MAX, &number) == 0) {
-		reader->retry_ms = (int64_t)number;
-	}
-}
-
 /* A whole line, without its end. False: the reader of the events wants no more. */
 static bool take_line(struct sse_reader *reader, bool (*event)(void *, const char *, const char *, size_t), void *arg)
 {
-	char *line = reader->line.data;
-	size_t length = reader->line.length;
+	char *line = reader->line.data, *end = line + reader->line.length;
+	char *colon = memchr(line, ':', reader->line.length), *value = end;
+	uint64_t number;
+	bool more = true;
 
-	if (length == 0) {
-		bool more = true;
-
+	if (line == end) {
 		if (reader->data.length > 0)
 			more = event(arg, reader->type[0] != '\0' ? reader->type : "message", reader->data.data,
 				     reader->data.length - 1);
@@ -54,14 +35,24 @@ static bool take_line(struct sse_reader *reader, bool (*event)(void *, const cha
 		reader->type[0] = '\0';
 		return more;
 	}
-	char *colon = memchr(line, ':', length), *value = line + length;
-
-	if (colon != NULL) {
+	if (colon != NULL) { /* a comment has the name "" */
 		*colon = '\0';
 		value = colon + 1;
 		value += *value == ' ';
 	}
-	take_field(reader, line, value, (size_t)(line + length - value)); /* a comment has the name "" */
+	const size_t length = (size_t)(end - value);
+
+	if (streq(line, "data")) {
+		buf_add(&reader->data, value, length);
+		buf_putc(&reader->data, '\n');
+	} else if (streq(line, "event")) {
+		snprintf(reader->type, sizeof(reader->type), "%.*s", (int)MIN(length, sizeof(reader->type)), value);
+	} else if (streq(line, "id") && length < sizeof(reader->id) && memchr(value, '\0', length) == NULL) {
+		memcpy(reader->id, value, length);
+		reader->id[length] = '\0';
+	} else if (streq(line, "retry") && strlen(value) == length && parse_u64(value, 0, INT32_MAX, &number) == 0) {
+		reader->retry_ms = (int64_t)number;
+	}
 	return true;
 }
 
