@@ -99,18 +99,28 @@ static char *failure_text(const char *result, size_t length)
 	return text.length > 1 ? xstrdup(text.data) : xstrdup("the tool failed");
 }
 
-static void answer_error(struct bridge_connection *to, const struct bridge_inflight *inflight,
-			 const struct bridge_answer *answer)
+static void tell(struct bridge_connection *to, const struct bridge_inflight *inflight,
+		 const struct bridge_answer *answer)
 {
 	const struct bridge_call *call = &inflight->call;
-	bool invalid = streq(answer->kind, "invalid");
+	const struct upstream_tool *tool = call->tool;
+	struct json_object *schema = tool ? json_get(tool->object, "outputSchema", json_type_object) : NULL;
+	bool wrap = json_object_get_boolean(json_get(schema, "x-fastmcp-wrap-result", json_type_boolean));
+	struct buf frame;
+
+	if (streq(answer->kind, "result") && !answer->is_error) {
+		buf_init(&frame, BRIDGE_FRAME_MAX);
+		bridge_frame_result(&frame, inflight->id, wrap, answer->result, answer->length);
+		bridge_send(to, &frame);
+		return;
+	}
+	bool shows = tool && (streq(answer->kind, "invalid") || answer->is_error);
 	auto_free char *text = answer->is_error ? failure_text(answer->result, answer->length) : NULL;
-	auto_free char *signature =
-		call->tool && (invalid || answer->is_error) ? bridge_stub_signature(call->tool) : NULL;
+	auto_free char *signature = shows ? bridge_stub_signature(tool) : NULL;
 	const struct bridge_failure failure = {
 		.kind = answer->is_error ? "tool" : answer->kind,
 		.server = call->list->server->name,
-		.tool = call->tool ? call->tool->name : call->uri,
+		.tool = tool ? tool->name : call->uri,
 		.text = text           ? text
 			: answer->text ? answer->text
 				       : "",
@@ -120,21 +130,6 @@ static void answer_error(struct bridge_connection *to, const struct bridge_infli
 	};
 
 	bridge_fail(to, inflight->id, &failure);
-}
-
-static void tell(struct bridge_connection *to, const struct bridge_inflight *inflight,
-		 const struct bridge_answer *answer)
-{
-	const struct upstream_tool *tool = inflight->call.tool;
-	struct json_object *schema = tool ? json_get(tool->object, "outputSchema", json_type_object) : NULL;
-	bool wrap = json_object_get_boolean(json_get(schema, "x-fastmcp-wrap-result", json_type_boolean));
-	struct buf frame;
-
-	if (!streq(answer->kind, "result") || answer->is_error)
-		return answer_error(to, inflight, answer);
-	buf_init(&frame, BRIDGE_FRAME_MAX);
-	bridge_frame_result(&frame, inflight->id, wrap, answer->result, answer->length);
-	bridge_send(to, &frame);
 }
 
 /* -------- the end of a call --------------------------------------------------------------------------- */

@@ -156,24 +156,6 @@ static void close_run(struct job_tools *job, struct store_tools *ret)
 	bridge_record(cassette->lists, cassette->count, &report, ret);
 }
 
-static int make_list(struct cassette *cassette, size_t at, struct err *err)
-{
-	const struct store_tool_server *recorded = &cassette->recorded.servers[at];
-	struct upstream_server *server = &cassette->servers[at];
-	const struct raw definitions = raw_value(recorded->definitions, strlen(recorded->definitions));
-	struct raw one;
-	int result = 0;
-
-	*server = (struct upstream_server){.name = recorded->name, .description = recorded->description};
-	snprintf(server->alias, sizeof(server->alias), "%s", recorded->alias);
-	cassette->lists[at] = upstream_list_new(server);
-	cassette->count++;
-	for (size_t i = 0; result == 0 && raw_item(definitions, &i, &one);)
-		result = upstream_list_add(cassette->lists[at], one, err);
-	upstream_list_seal(cassette->lists[at], NULL, NULL, NULL);
-	return result;
-}
-
 int bridge_cassette_new(struct bridge *bridge, const struct config *config, struct store_tools *recorded,
 			const char *runner, struct job_tools **ret, struct err *err)
 {
@@ -188,8 +170,20 @@ int bridge_cassette_new(struct bridge *bridge, const struct config *config, stru
 	*recorded = (struct store_tools){0};
 	cassette->servers = xcalloc(cassette->recorded.n_servers + 1, sizeof(*cassette->servers));
 	cassette->lists = xcalloc(cassette->recorded.n_servers + 1, sizeof(*cassette->lists));
-	for (size_t i = 0; i < cassette->recorded.n_servers && result == 0; i++)
-		result = make_list(cassette, i, err);
+	for (size_t i = 0; i < cassette->recorded.n_servers && result == 0; i++) {
+		const struct store_tool_server *server = &cassette->recorded.servers[i];
+		const struct raw definitions = raw_value(server->definitions, strlen(server->definitions));
+		struct upstream_list *list = cassette->lists[i] = upstream_list_new(&cassette->servers[i]);
+		struct raw one;
+
+		cassette->count++;
+		cassette->servers[i] =
+			(struct upstream_server){.name = server->name, .description = server->description};
+		snprintf(cassette->servers[i].alias, sizeof(cassette->servers[i].alias), "%s", server->alias);
+		for (size_t at = 0; result == 0 && raw_item(definitions, &at, &one);)
+			result = upstream_list_add(list, one, err);
+		upstream_list_seal(list, NULL, NULL, NULL);
+	}
 	const struct bridge_files_spec spec = {.lists = cassette->lists, .count = cassette->count, .runner = runner};
 	if (result == 0)
 		result = bridge_files_make(&spec, &cassette->files, err);

@@ -8,7 +8,7 @@
 #include "bridge.h"
 #include "lib/base/util.h"
 
-static bool is_a(struct json_object *value, const char *type)
+static int check_type(const char *name, struct json_object *schema, struct json_object *value, struct err *err)
 {
 	static const struct {
 		const char *type;
@@ -16,27 +16,19 @@ static bool is_a(struct json_object *value, const char *type)
 	} types[] = {{"string", json_type_string}, {"boolean", json_type_boolean}, {"array", json_type_array},
 		     {"object", json_type_object}, {"null", json_type_null},       {"integer", json_type_int},
 		     {"number", json_type_int},    {"number", json_type_double},   {"integer", json_type_double}};
-	bool known = false; /* 1.0 is an integer, too */
-
-	for (size_t i = 0; i < ARRAY_SIZE(types); i++) {
-		if (streq(types[i].type, type) && json_object_is_type(value, types[i].is))
-			return true;
-		known = known || streq(types[i].type, type);
-	}
-	return !known;
-}
-
-static int check_type(const char *name, struct json_object *schema, struct json_object *value, struct err *err)
-{
 	static const char *const names[] = {
 		[json_type_null] = "null",	 [json_type_boolean] = "a boolean", [json_type_int] = "a number",
 		[json_type_double] = "a number", [json_type_string] = "a string",   [json_type_array] = "an array",
 		[json_type_object] = "an object"};
 	const char *type = json_get_string(schema, "type");
+	bool known = false; /* 1.0 is an integer, too */
 
-	if (!type || is_a(value, type))
-		return 0;
-	if (!value && json_object_get_boolean(json_get(schema, "nullable", json_type_boolean)))
+	for (size_t i = 0; type && i < ARRAY_SIZE(types); i++) {
+		if (streq(types[i].type, type) && json_object_is_type(value, types[i].is))
+			return 0;
+		known = known || streq(types[i].type, type);
+	}
+	if (!known || (!value && json_object_get_boolean(json_get(schema, "nullable", json_type_boolean))))
 		return 0;
 	return err_member(err, name, "must be %s%s, not %s", strchr("aeiou", type[0]) ? "an " : "a ", type,
 			  names[json_object_get_type(value)]);

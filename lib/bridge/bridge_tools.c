@@ -274,21 +274,6 @@ static void close_run(struct job_tools *job, struct store_tools *ret)
 	bridge_record(tools->lists, tools->count, &report, ret);
 }
 
-/* Without a record nothing is known to have changed. */
-static int take_pins(struct tools *tools, size_t at, struct err *err)
-{
-	const struct upstream_list *list = tools->lists[at];
-
-	if (tools->spec.store)
-		return upstream_pin_states(tools->spec.store, list, tools->spec.traced, &tools->pins[at], err);
-	if (list->server->pin)
-		return err_set(err, ERR_DENIED,
-			       "the server %s has pin: true, and there is no record to compare its tools with",
-			       list->server->name);
-	tools->pins[at] = xcalloc(list->count + 1, sizeof(**tools->pins));
-	return 0;
-}
-
 static int add_list(struct tools *tools, const char *name, struct err *err)
 {
 	const struct upstream_server *server;
@@ -308,8 +293,16 @@ static int add_list(struct tools *tools, const char *name, struct err *err)
 	result = upstream_list(tools->spec.upstream, &key, deadline, &tools->lists[tools->count], err);
 	if (result < 0)
 		return err_wrap(err, "the server %s", name);
-	tools->count++;
-	return take_pins(tools, tools->count - 1, err);
+	const struct upstream_list *list = tools->lists[tools->count];
+	enum upstream_pin **pins = &tools->pins[tools->count++];
+
+	if (tools->spec.store)
+		return upstream_pin_states(tools->spec.store, list, tools->spec.traced, pins, err);
+	if (server->pin)
+		return err_set(err, ERR_DENIED,
+			       "the server %s has pin: true, and there is no record to compare its tools with", name);
+	*pins = xcalloc(list->count + 1, sizeof(**pins)); /* without a record nothing is known to have changed */
+	return 0;
 }
 
 static void decide(struct tools *tools)

@@ -77,23 +77,6 @@ static struct json_object *step_into(struct json_object *at, const char *part, s
 	return found;
 }
 
-static struct json_object *resolve(const struct bridge_types *types, const char *reference)
-{
-	struct json_object *at = types->root;
-
-	if (reference[0] != '#')
-		return NULL;
-	if (reference[1] != '\0' && reference[1] != '/')
-		return find_anchor(at, reference + 1, BRIDGE_SCHEMA_DEPTH);
-	for (const char *part = reference + 1; at && *part == '/';) {
-		size_t length = strcspn(part + 1, "/");
-
-		at = step_into(at, part + 1, length);
-		part += 1 + length;
-	}
-	return at;
-}
-
 /* The schema that it refers to, if it does; NULL: nothing that is there. */
 static struct json_object *follow(const struct bridge_types *types, struct json_object *schema)
 {
@@ -102,7 +85,19 @@ static struct json_object *follow(const struct bridge_types *types, struct json_
 
 		if (!reference)
 			return schema;
-		schema = resolve(types, reference);
+		if (reference[0] != '#')
+			return NULL;
+		schema = types->root;
+		if (reference[1] != '\0' && reference[1] != '/') {
+			schema = find_anchor(schema, reference + 1, BRIDGE_SCHEMA_DEPTH);
+			continue;
+		}
+		for (const char *part = reference + 1; schema && *part == '/';) {
+			size_t length = strcspn(part + 1, "/");
+
+			schema = step_into(schema, part + 1, length);
+			part += 1 + length;
+		}
 	}
 	return NULL;
 }
