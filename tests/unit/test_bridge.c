@@ -96,7 +96,7 @@ static void hears_end(int fd)
 #define READ(id)                                                                                                       \
 	"{\"id\":" #id ",\"op\":\"call\",\"server\":\"fs-1\",\"tool\":\"read_file\",\"arguments\":{\"path\":\"a\"}}"
 
-static void wrong_frames(void **state)
+static void a_wrong_frame_ends_its_connection(void **state)
 {
 	static const struct {
 		const char *bytes;
@@ -130,7 +130,7 @@ static void wrong_frames(void **state)
 	end(&guest, NULL);
 }
 
-static void wrong_requests(void **state)
+static void a_wrong_request_is_refused_with_its_member(void **state)
 {
 	static const struct {
 		const char *json, *says;
@@ -163,7 +163,7 @@ static void wrong_requests(void **state)
 }
 
 /* Byte by byte, several in one piece, and one that never ends. */
-static void pieces(void **state)
+static void frames_in_pieces_are_put_together(void **state)
 {
 	auto_buf struct buf two = {0};
 	const char *request = READ(1);
@@ -194,7 +194,7 @@ static void pieces(void **state)
 	hears_end(half);
 }
 
-static void too_many(void **state)
+static void calls_beyond_the_cap_are_refused(void **state)
 {
 	struct bridge_caps caps = bridge_try_caps;
 	struct bridge_report report;
@@ -233,7 +233,7 @@ static void too_many(void **state)
 
 /* A run whose frames take more of the thread than its share rests; nothing of it is lost, and other runs do not rest.
  */
-static void rests(void **state)
+static void a_run_beyond_its_share_rests(void **state)
 {
 	struct bridge_caps caps = bridge_try_caps;
 	struct bridge_report report, other_report;
@@ -267,7 +267,7 @@ static void rests(void **state)
 }
 
 /* A program that does not read has nothing more read of it, and the host keeps no more than it must. */
-static void unread(void **state)
+static void a_program_that_does_not_read_is_not_read(void **state)
 {
 	struct bridge_report report;
 	struct guest guest;
@@ -305,7 +305,7 @@ static void unread(void **state)
 	bridge_report_clear(&report);
 }
 
-static void limits(void **state)
+static void arguments_and_results_beyond_a_limit_fail(void **state)
 {
 	struct bridge_caps caps = bridge_try_caps;
 	struct guest guest;
@@ -335,7 +335,7 @@ static void limits(void **state)
 #define NEVER(id) "{\"id\":" #id ",\"op\":\"call\",\"server\":\"fs-1\",\"tool\":\"never\"}"
 
 /* No more than caps.in_flight are with the provider; what is cancelled makes room. */
-static void in_flight(void **state)
+static void calls_beyond_in_flight_wait(void **state)
 {
 	struct bridge_caps caps = bridge_try_caps;
 	struct bridge_report report;
@@ -375,7 +375,7 @@ static void in_flight(void **state)
 }
 
 /* The seventeenth waits until another one ends. */
-static void connections(void **state)
+static void a_connection_too_many_waits_for_another_to_end(void **state)
 {
 	int fds[BRIDGE_CONNECTIONS + 1];
 	struct guest guest;
@@ -398,7 +398,7 @@ static void connections(void **state)
 }
 
 /* Frames as they come and go together: one write of a program, one read of it. */
-static void together(void **state)
+static void frames_that_come_together_are_all_answered(void **state)
 {
 	enum { FRAMES = 100 };
 	struct guest guest;
@@ -441,7 +441,7 @@ static void note_thread(void *arg, struct upstream_list *list, const struct err 
 }
 
 /* A call wakes nobody else: who hears from upstream servers is who hears from programs. */
-static void one_thread(void **state)
+static void a_call_stays_on_upstreams_thread(void **state)
 {
 	struct guest guest;
 	pthread_t upstreams = pthread_self();
@@ -509,17 +509,17 @@ static int stop(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		ON_BOTH(wrong_frames),
-		ON_BOTH(wrong_requests),
-		ON_BOTH(pieces),
-		ON_BOTH(together),
-		ON_BOTH(too_many),
-		ON_BOTH(unread),
-		ON_BOTH(limits),
-		ON_BOTH(in_flight),
-		ON_BOTH(rests),
-		ON_BOTH(connections),
-		{"one thread", one_thread, start_upstream, stop, NULL},
+		ON_BOTH(a_wrong_frame_ends_its_connection),
+		ON_BOTH(a_wrong_request_is_refused_with_its_member),
+		ON_BOTH(frames_in_pieces_are_put_together),
+		ON_BOTH(frames_that_come_together_are_all_answered),
+		ON_BOTH(calls_beyond_the_cap_are_refused),
+		ON_BOTH(a_program_that_does_not_read_is_not_read),
+		ON_BOTH(arguments_and_results_beyond_a_limit_fail),
+		ON_BOTH(calls_beyond_in_flight_wait),
+		ON_BOTH(a_run_beyond_its_share_rests),
+		ON_BOTH(a_connection_too_many_waits_for_another_to_end),
+		{"a_call_stays_on_upstreams_thread", a_call_stays_on_upstreams_thread, start_upstream, stop, NULL},
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

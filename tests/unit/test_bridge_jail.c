@@ -71,7 +71,7 @@ static void expect(const char *runner, const char *code, const char *says)
 	expect_in(runner, code, says, NULL);
 }
 
-static void python_plain(void **state)
+static void python_calls_tools_as_functions(void **state)
 {
 	(void)state;
 	expect("python",
@@ -94,7 +94,7 @@ static void python_plain(void **state)
 	       "content of d __main__\n");
 }
 
-static void python_awaits(void **state)
+static void python_awaits_calls_together(void **state)
 {
 	(void)state;
 	with.together = 5;
@@ -119,7 +119,7 @@ static void python_awaits(void **state)
 	       "content of own loop\n");
 }
 
-static void python_failures(void **state)
+static void python_raises_what_failed(void **state)
 {
 	(void)state;
 	expect("python",
@@ -150,7 +150,7 @@ static void python_failures(void **state)
 }
 
 /* An error that nobody catches shows the program's own lines, and no others. */
-static void python_tracebacks(void **state)
+static void python_shows_only_lines_of_the_program(void **state)
 {
 	(void)state;
 	expect("python", "def f():\n    return 1 / 0\nf()\n",
@@ -172,7 +172,7 @@ static void python_tracebacks(void **state)
 	       "print(f.__annotations__, sys.gettrace(), __name__)\n", "{'x': 'nothing'} None __main__\n");
 }
 
-static void python_as_the_seed(void **state)
+static void python_code_of_the_seed_still_runs(void **state)
 {
 	(void)state;
 	expect("python",
@@ -213,7 +213,7 @@ static void python_as_the_seed(void **state)
 	"InvalidArguments fs-1.read_file failed: path: is missing\n"                                                   \
 	"signature: read_file(*, path: str, from_: int = 1) -> Any\nhello read_file\nresource content of b\n"
 
-static void javascript(void **state)
+static void javascript_calls_tools_by_every_import(void **state)
 {
 	(void)state;
 	expect("javascript",
@@ -224,7 +224,7 @@ static void javascript(void **state)
 	expect("javascript", "tools.fs_1.read_file({ path: 'global' }).then(console.log);\n", "content of global\n");
 }
 
-static void typescript(void **state)
+static void typescript_calls_tools_as_javascript_does(void **state)
 {
 	(void)state;
 	expect("typescript",
@@ -233,7 +233,7 @@ static void typescript(void **state)
 	       SAYS);
 }
 
-static void helper(void **state)
+static void the_program_mcp_calls_tools_for_shells(void **state)
 {
 	struct bridge_report report = {0};
 
@@ -273,10 +273,14 @@ static void helper(void **state)
 int main(int argc, char **argv)
 {
 	struct CMUnitTest tests[] = {
-		cmocka_unit_test(python_plain),       cmocka_unit_test(python_awaits),
-		cmocka_unit_test(python_failures),    cmocka_unit_test(python_tracebacks),
-		cmocka_unit_test(python_as_the_seed), cmocka_unit_test(javascript),
-		cmocka_unit_test(typescript),         cmocka_unit_test(helper),
+		cmocka_unit_test(python_calls_tools_as_functions),
+		cmocka_unit_test(python_awaits_calls_together),
+		cmocka_unit_test(python_raises_what_failed),
+		cmocka_unit_test(python_shows_only_lines_of_the_program),
+		cmocka_unit_test(python_code_of_the_seed_still_runs),
+		cmocka_unit_test(javascript_calls_tools_by_every_import),
+		cmocka_unit_test(typescript_calls_tools_as_javascript_does),
+		cmocka_unit_test(the_program_mcp_calls_tools_for_shells),
 	};
 
 	return try_run(tests, argc, argv, start, stop);

@@ -35,7 +35,7 @@ static void takes(struct bridge_progress *progress, const char *text)
 	assert_false(bridge_progress_take(progress, &taken));
 }
 
-static void forms(void **state)
+static void progress_is_one_readable_line(void **state)
 {
 	struct bridge_progress_text taken;
 
@@ -54,7 +54,7 @@ static void forms(void **state)
 	takes(*state, "fs-1.test://1: 1 of 2");
 }
 
-static void newest(void **state)
+static void the_newest_progress_replaces_older(void **state)
 {
 	bridge_progress_put(*state, &call, 1, 3, "first");
 	bridge_progress_put(*state, &call, 2, 3, "a longer second one");
@@ -63,7 +63,7 @@ static void newest(void **state)
 }
 
 /* Names and text count; a character is whole or not there. */
-static void bound(void **state)
+static void a_long_text_is_cut_between_characters(void **state)
 {
 	static const char head[] = "fs-1.get-sum: 1: ";
 	char text[BRIDGE_PROGRESS_MAX + 8];
@@ -107,7 +107,7 @@ static void *flood(void *arg)
 }
 
 /* Each text is whole, numbers only rise, and the last one stays. */
-static void floods(void **state)
+static void a_flood_leaves_whole_texts_in_order(void **state)
 {
 	struct bridge_progress_text taken;
 	pthread_t thread;
@@ -131,10 +131,10 @@ static void floods(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(forms, begin, end),
-		cmocka_unit_test_setup_teardown(newest, begin, end),
-		cmocka_unit_test_setup_teardown(bound, begin, end),
-		cmocka_unit_test_setup_teardown(floods, begin, end),
+		cmocka_unit_test_setup_teardown(progress_is_one_readable_line, begin, end),
+		cmocka_unit_test_setup_teardown(the_newest_progress_replaces_older, begin, end),
+		cmocka_unit_test_setup_teardown(a_long_text_is_cut_between_characters, begin, end),
+		cmocka_unit_test_setup_teardown(a_flood_leaves_whole_texts_in_order, begin, end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -66,7 +66,7 @@ static void property(const char *schema, const char *python, const char *typescr
 	is(whole, py, ts);
 }
 
-static void rules(void **state)
+static void each_kind_of_schema_has_its_type(void **state)
 {
 	(void)state;
 	property("{\"type\":\"string\"}", "str", "string");
@@ -99,7 +99,7 @@ static void rules(void **state)
 	   "t(args: { \"from\"?: unknown; \"my-key\"?: unknown; \"3d\"?: unknown }): Promise<unknown>");
 }
 
-static void references(void **state)
+static void references_are_followed_inside_the_schema(void **state)
 {
 	(void)state;
 	is("{\"properties\":{\"p\":{\"$ref\":\"#/$defs/a~1b\"}},\"$defs\":{\"a/b\":{\"type\":\"string\"}}}",
@@ -119,7 +119,7 @@ static void references(void **state)
 }
 
 /* A large object is named before its members are left out, and nothing is longer than the room. */
-static void budget(void **state)
+static void a_large_signature_is_cut_to_its_room(void **state)
 {
 	auto_buf struct buf schema = {0};
 
@@ -136,7 +136,7 @@ static void budget(void **state)
 }
 
 /* Every definition refers to all others: the number of ways through them is astronomical. */
-static void hostile(void **state)
+static void a_hostile_schema_stays_within_the_bound(void **state)
 {
 	auto_buf struct buf schema = {0};
 
@@ -157,7 +157,7 @@ static void hostile(void **state)
 	assert_true(strlen(typescript) <= 4 * BRIDGE_SIGNATURE_MAX);
 }
 
-static void descriptions(void **state)
+static void descriptions_cannot_leave_their_comment(void **state)
 {
 	auto_buf struct buf out = {0};
 
@@ -172,7 +172,7 @@ static void descriptions(void **state)
 }
 
 /* The files parse in their language. */
-static void real_servers(void **state)
+static void stubs_of_real_servers_parse(void **state)
 {
 	static const char *const names[] = {"everything", "filesystem", "memory"};
 
@@ -226,7 +226,7 @@ static char *found(struct upstream_list *list, const char *const *decisions, con
 }
 
 /* The description of a server is made once, and again where it must say something else. */
-static void kept_descriptions(void **state)
+static void a_description_is_made_once(void **state)
 {
 	static const char *const allow[] = {"allow", "allow"}, *const ask[] = {"allow", "ask"};
 	static const char *const names[][2] = {{"python", "tools/stubs/s.pyi"},
@@ -277,13 +277,13 @@ static void kept_texts_are_bounded(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(rules),
-		cmocka_unit_test(references),
-		cmocka_unit_test(budget),
-		cmocka_unit_test(hostile),
-		cmocka_unit_test(descriptions),
-		cmocka_unit_test(real_servers),
-		cmocka_unit_test(kept_descriptions),
+		cmocka_unit_test(each_kind_of_schema_has_its_type),
+		cmocka_unit_test(references_are_followed_inside_the_schema),
+		cmocka_unit_test(a_large_signature_is_cut_to_its_room),
+		cmocka_unit_test(a_hostile_schema_stays_within_the_bound),
+		cmocka_unit_test(descriptions_cannot_leave_their_comment),
+		cmocka_unit_test(stubs_of_real_servers_parse),
+		cmocka_unit_test(a_description_is_made_once),
 		cmocka_unit_test(kept_texts_are_bounded),
 	};
 

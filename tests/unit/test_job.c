@@ -16,7 +16,7 @@ static const struct job_change *change_of(const struct job_result *result, const
 	return NULL;
 }
 
-static void files_in_and_out(void **state)
+static void files_go_into_the_jail_and_changes_come_back(void **state)
 {
 	const char *code =
 		"import os\n"
@@ -67,7 +67,7 @@ static void files_in_and_out(void **state)
 	job_release(job);
 }
 
-static void recorded_whole(void **state)
+static void a_run_is_recorded_with_what_asked_for_it(void **state)
 {
 	struct job_request request;
 	struct store_execution row = {0};
@@ -98,7 +98,7 @@ static void recorded_whole(void **state)
 	job_release(job);
 }
 
-static void one_after_the_other(void **state)
+static void calls_of_a_conversation_run_in_order(void **state)
 {
 	struct job_request first, second;
 	struct job *a, *b;
@@ -118,7 +118,7 @@ static void one_after_the_other(void **state)
 	job_release(b);
 }
 
-static void fifty_at_once(void **state)
+static void fifty_calls_at_once_all_end(void **state)
 {
 	struct job *jobs[50];
 	char names[7][16];
@@ -153,7 +153,7 @@ static int end_of_thousands(void **state)
 }
 
 /* More files than descriptors that a process may have open, in and out. */
-static void thousands_of_files(void **state)
+static void a_run_may_have_more_files_than_descriptors(void **state)
 {
 	struct job_request request;
 	struct job *job;
@@ -187,7 +187,7 @@ static void refused(const struct job_request *request, enum err_code code, const
 		fail_msg("\"%s\" does not speak of %s", err.text, word);
 }
 
-static void refusals_store_nothing(void **state)
+static void a_refused_request_stores_nothing(void **state)
 {
 	struct job_request good, bad;
 	auto_free char *blobs = NULL, *running = NULL, *huge = NULL, *large = NULL;
@@ -248,7 +248,7 @@ static void refusals_store_nothing(void **state)
 	assert_int_equal(store_conversation_find(f.store, "alice", "talk", &conversation, NULL), -ERR_NOT_FOUND);
 }
 
-static void bounded(void **state)
+static void too_many_calls_of_a_conversation_or_token_are_refused(void **state)
 {
 	struct job_request request;
 	struct job *jobs[JOB_CONVERSATION_QUEUE + 2];
@@ -277,7 +277,7 @@ static void bounded(void **state)
 	assert_true(fixture_executions(&f) <= 2);
 }
 
-static void server_queue(void **state)
+static void a_call_beyond_the_servers_queue_is_refused(void **state)
 {
 	struct job_request request;
 	struct job *jobs[3];
@@ -324,7 +324,7 @@ static void long_output_goes_to_a_blob(void **state)
 	assert_int_equal(fixture_files_below(running), 0);
 }
 
-static void endless_output_ends(void **state)
+static void endless_output_ends_the_run(void **state)
 {
 	struct job_request request;
 	struct store_execution row = {0};
@@ -341,7 +341,7 @@ static void endless_output_ends(void **state)
 	job_release(job);
 }
 
-static void owners_cap(void **state)
+static void files_beyond_an_owners_cap_are_not_kept(void **state)
 {
 	auto_free char *big = xcalloc(1, (2 << 20) + 1);
 	const struct job_request who = {.owner = "alice", .token_id = "", .conversation = "talk"};
@@ -363,7 +363,7 @@ static void owners_cap(void **state)
 	job_release(job);
 }
 
-static void client_goes_away(void **state)
+static void a_client_that_left_may_cancel_its_run(void **state)
 {
 	auto_close int watch = -1;
 	int pair[2];
@@ -390,7 +390,7 @@ static void client_goes_away(void **state)
 	job_release(job);
 }
 
-static void stop_drains(void **state)
+static void a_stop_waits_for_running_calls(void **state)
 {
 	struct job_request request;
 	struct job *job;
@@ -408,19 +408,19 @@ static void stop_drains(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(files_in_and_out, end),
-		cmocka_unit_test_teardown(recorded_whole, end),
-		cmocka_unit_test_teardown(one_after_the_other, end),
-		cmocka_unit_test_teardown(fifty_at_once, end),
-		cmocka_unit_test_teardown(thousands_of_files, end_of_thousands),
-		cmocka_unit_test_teardown(refusals_store_nothing, end),
-		cmocka_unit_test_teardown(bounded, end),
-		cmocka_unit_test_teardown(server_queue, end),
+		cmocka_unit_test_teardown(files_go_into_the_jail_and_changes_come_back, end),
+		cmocka_unit_test_teardown(a_run_is_recorded_with_what_asked_for_it, end),
+		cmocka_unit_test_teardown(calls_of_a_conversation_run_in_order, end),
+		cmocka_unit_test_teardown(fifty_calls_at_once_all_end, end),
+		cmocka_unit_test_teardown(a_run_may_have_more_files_than_descriptors, end_of_thousands),
+		cmocka_unit_test_teardown(a_refused_request_stores_nothing, end),
+		cmocka_unit_test_teardown(too_many_calls_of_a_conversation_or_token_are_refused, end),
+		cmocka_unit_test_teardown(a_call_beyond_the_servers_queue_is_refused, end),
 		cmocka_unit_test_teardown(long_output_goes_to_a_blob, end),
-		cmocka_unit_test_teardown(endless_output_ends, end),
-		cmocka_unit_test_teardown(owners_cap, end),
-		cmocka_unit_test_teardown(client_goes_away, end),
-		cmocka_unit_test_teardown(stop_drains, end),
+		cmocka_unit_test_teardown(endless_output_ends_the_run, end),
+		cmocka_unit_test_teardown(files_beyond_an_owners_cap_are_not_kept, end),
+		cmocka_unit_test_teardown(a_client_that_left_may_cancel_its_run, end),
+		cmocka_unit_test_teardown(a_stop_waits_for_running_calls, end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

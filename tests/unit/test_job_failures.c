@@ -71,7 +71,7 @@ static struct job_request marked(const char *conversation, const char *code)
 	return request;
 }
 
-static void jailer_killed(void **state)
+static void a_killed_jailer_ends_the_run_with_its_output(void **state)
 {
 	struct store_execution row = {0};
 	auto_close int watch = -1, guest = -1;
@@ -135,7 +135,7 @@ static void take_id(int fd, char ret[ID_SIZE])
 	}
 }
 
-static void engine_killed(void **state)
+static void a_killed_engine_leaves_an_interrupted_run(void **state)
 {
 	char first[ID_SIZE], mark[ID_SIZE], second[ID_SIZE];
 	struct store_execution row = {0};
@@ -195,7 +195,7 @@ static void service_lost(void)
 	}
 }
 
-static void jailer_away_and_back(void **state)
+static void calls_run_again_when_the_jailer_is_back(void **state)
 {
 	struct err err = ERR_INIT;
 	struct job_request request;
@@ -232,7 +232,7 @@ static void jailer_away_and_back(void **state)
 }
 
 /* The engine was first. Nobody knows the languages before the jailer is there; files can be put into conversations. */
-static void jailer_comes_later(void **state)
+static void the_engine_starts_without_its_jailer(void **state)
 {
 	const struct job_file file = {"a.txt", "x", 1};
 	struct err err = ERR_INIT;
@@ -266,7 +266,7 @@ static void jailer_comes_later(void **state)
 }
 
 /* The jailer cannot be started at all: the engine says so and does not start. */
-static void no_jailer(void **state)
+static void a_private_jailer_must_start(void **state)
 {
 	struct err err = ERR_INIT;
 
@@ -280,11 +280,11 @@ static void no_jailer(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(jailer_killed, end),
-		cmocka_unit_test_teardown(engine_killed, end),
-		cmocka_unit_test_teardown(jailer_away_and_back, end),
-		cmocka_unit_test_teardown(jailer_comes_later, end),
-		cmocka_unit_test_teardown(no_jailer, end),
+		cmocka_unit_test_teardown(a_killed_jailer_ends_the_run_with_its_output, end),
+		cmocka_unit_test_teardown(a_killed_engine_leaves_an_interrupted_run, end),
+		cmocka_unit_test_teardown(calls_run_again_when_the_jailer_is_back, end),
+		cmocka_unit_test_teardown(the_engine_starts_without_its_jailer, end),
+		cmocka_unit_test_teardown(a_private_jailer_must_start, end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

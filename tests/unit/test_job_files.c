@@ -6,7 +6,7 @@
 #include "lib/job/job_edit.h"
 #include "lib/store/db/store_txn.h"
 
-static void data_has_a_size(void **state)
+static void files_beyond_the_size_of_data_are_refused(void **state)
 {
 	auto_free char *big = xcalloc(1, 700 << 10);
 	const struct job_request who = {.owner = "alice", .token_id = "", .conversation = "talk"};
@@ -24,7 +24,7 @@ static void data_has_a_size(void **state)
 }
 
 /* /data cannot have both, so every later run would fail: whoever puts the file is told. */
-static void file_or_folder(void **state)
+static void a_file_in_the_place_of_a_folder_is_refused(void **state)
 {
 	const struct job_request who = {.owner = "alice", .token_id = "", .conversation = "talk"};
 	struct job_file file = {.name = "d", .data = "x", .length = 1};
@@ -110,7 +110,7 @@ static void many_files_hold_nobody(void **state)
 #define RESTORES 10000
 
 /* However often: what is kept is what is there, and each of them is in the audit log. */
-static void restores(void **state)
+static void restoring_often_keeps_only_what_is_there(void **state)
 {
 	struct job_request request;
 	char id[ID_SIZE];
@@ -201,11 +201,11 @@ static void many_files_and_few_descriptors(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(data_has_a_size, end),
-		cmocka_unit_test_teardown(file_or_folder, end),
+		cmocka_unit_test_teardown(files_beyond_the_size_of_data_are_refused, end),
+		cmocka_unit_test_teardown(a_file_in_the_place_of_a_folder_is_refused, end),
 		cmocka_unit_test_teardown(many_files_hold_nobody, end),
 		cmocka_unit_test_teardown(many_files_and_few_descriptors, end),
-		cmocka_unit_test_teardown(restores, end),
+		cmocka_unit_test_teardown(restoring_often_keeps_only_what_is_there, end),
 		cmocka_unit_test_teardown(many_files_are_one_statement, end),
 	};
 

@@ -7,7 +7,7 @@
 
 #define HOLDS "print('here', flush=True)\nimport time; time.sleep(100)"
 
-static void waiting_running_over(void **state)
+static void the_list_has_waiting_running_and_ended_jobs(void **state)
 {
 	const int64_t begun_us = clock_now_us();
 	struct job_request request;
@@ -50,7 +50,7 @@ static void waiting_running_over(void **state)
 
 /* While the writer is kept from working, a job is seen in the steps in which the writer has it; so is what waits behind
  * it. */
-static void at_the_writer(void **state)
+static void a_job_at_the_writer_is_listed_in_its_step(void **state)
 {
 	struct job_request request, other;
 	struct gate gate;
@@ -78,7 +78,7 @@ static void at_the_writer(void **state)
 }
 
 /* The jailer is lost while a run's end is being recorded: the result is the run's own. */
-static void lost_while_recording(void **state)
+static void a_jailer_lost_while_recording_changes_no_result(void **state)
 {
 	struct job_request request;
 	struct gate gate;
@@ -110,7 +110,7 @@ static void lost_while_recording(void **state)
 }
 
 /* Of those that are over only the last ones stay, in the order in which they ended; a refused one is none of them. */
-static void the_last_ones(void **state)
+static void only_the_last_ended_jobs_stay_listed(void **state)
 {
 	char ids[JOB_ENDED_LISTED + 3][ID_SIZE];
 	auto_free struct job_listing *lines = NULL;
@@ -154,7 +154,7 @@ static void *keep_listing(void *arg)
 }
 
 /* While jobs come and go: every line is whole (and the thread sanitizer has nothing to say). */
-static void from_another_thread(void **state)
+static void lines_are_whole_while_jobs_come_and_go(void **state)
 {
 	struct job *jobs[12];
 	pthread_t thread;
@@ -182,11 +182,11 @@ static void from_another_thread(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(waiting_running_over, end),
-		cmocka_unit_test_teardown(at_the_writer, end),
-		cmocka_unit_test_teardown(lost_while_recording, end),
-		cmocka_unit_test_teardown(the_last_ones, end),
-		cmocka_unit_test_teardown(from_another_thread, end),
+		cmocka_unit_test_teardown(the_list_has_waiting_running_and_ended_jobs, end),
+		cmocka_unit_test_teardown(a_job_at_the_writer_is_listed_in_its_step, end),
+		cmocka_unit_test_teardown(a_jailer_lost_while_recording_changes_no_result, end),
+		cmocka_unit_test_teardown(only_the_last_ended_jobs_stay_listed, end),
+		cmocka_unit_test_teardown(lines_are_whole_while_jobs_come_and_go, end),
 	};
 
 	return cmocka_run_group_tests_name("job_list", tests, NULL, NULL);

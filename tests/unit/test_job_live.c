@@ -213,7 +213,7 @@ static void as(const char *owner, const char *conversation)
 	job_release(fixture_run(&f, &request, JAIL_OK));
 }
 
-static void caps_of_owner_and_server(void **state)
+static void sandboxes_beyond_a_cap_are_refused(void **state)
 {
 	size_t before;
 
@@ -233,7 +233,7 @@ static void caps_of_owner_and_server(void **state)
 }
 
 /* The last jail is never held by a sandbox, so that ordinary runs go on. */
-static void one_jail_is_left(void **state)
+static void sandboxes_leave_one_jail_to_others(void **state)
 {
 	struct job_request request;
 
@@ -250,7 +250,7 @@ static void one_jail_is_left(void **state)
 	as("alice", "a1");
 }
 
-static void switched_off(void **state)
+static void a_limit_of_no_sandboxes_refuses_sessions(void **state)
 {
 	(void)state;
 	begin(", \"limits\": {\"sandboxes\": 0}");
@@ -298,7 +298,7 @@ static void idle_ones_expire(void **state)
 	expect("print('x' in globals())", "False\n", 1, "");
 }
 
-static void the_jailer_is_killed(void **state)
+static void a_killed_jailer_loses_the_session(void **state)
 {
 	struct job_request request;
 	struct job *job;
@@ -330,7 +330,7 @@ static void the_jailer_is_killed(void **state)
 	expect("print('x' in globals())", "False\n", 1, "was lost (the sandbox failed)");
 }
 
-static void the_server_is_started_anew(void **state)
+static void a_new_server_says_that_the_session_is_lost(void **state)
 {
 	(void)state;
 	begin("");
@@ -410,7 +410,7 @@ static void a_repeated_key_runs_nothing(void **state)
 	reset("talk", NULL, 0);
 }
 
-static void known_files(void **state)
+static void known_files_are_found_by_name_and_content(void **state)
 {
 	struct job_known known = {0};
 	struct store_file file = {.name = "b", .blob = "1", .mode = 0644, .mtime_us = 7};
@@ -448,19 +448,19 @@ static void known_files(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(known_files),
+		cmocka_unit_test(known_files_are_found_by_name_and_content),
 		cmocka_unit_test_teardown(state_stays_until_it_is_reset, end),
 		cmocka_unit_test_teardown(uploads_appear_and_changes_are_recorded, end),
 		cmocka_unit_test_teardown(what_ends_it_is_said, end),
 		cmocka_unit_test_teardown(a_limit_ends_it, end),
 		cmocka_unit_test_teardown(cancelling_ends_it, end),
 		cmocka_unit_test_teardown(other_limits_are_refused, end),
-		cmocka_unit_test_teardown(caps_of_owner_and_server, end),
-		cmocka_unit_test_teardown(one_jail_is_left, end),
-		cmocka_unit_test_teardown(switched_off, end),
+		cmocka_unit_test_teardown(sandboxes_beyond_a_cap_are_refused, end),
+		cmocka_unit_test_teardown(sandboxes_leave_one_jail_to_others, end),
+		cmocka_unit_test_teardown(a_limit_of_no_sandboxes_refuses_sessions, end),
 		cmocka_unit_test_teardown(idle_ones_expire, end),
-		cmocka_unit_test_teardown(the_jailer_is_killed, end),
-		cmocka_unit_test_teardown(the_server_is_started_anew, end),
+		cmocka_unit_test_teardown(a_killed_jailer_loses_the_session, end),
+		cmocka_unit_test_teardown(a_new_server_says_that_the_session_is_lost, end),
 		cmocka_unit_test_teardown(two_at_once_are_in_order, end),
 		cmocka_unit_test_teardown(conversations_and_languages_are_apart, end),
 		cmocka_unit_test_teardown(a_repeated_key_runs_nothing, end),

@@ -59,7 +59,7 @@ static void replays_as(const char *id, const char *expected)
 	jail_client_free(client);
 }
 
-static void session_goes_on(void **state)
+static void a_session_goes_on_after_a_cancelled_call(void **state)
 {
 	char id[ID_SIZE];
 
@@ -81,7 +81,7 @@ static void session_goes_on(void **state)
 	replays_as(id, "1\n7\n");
 }
 
-static void first_call_cancelled(void **state)
+static void a_cancelled_first_call_leaves_no_session(void **state)
 {
 	(void)state;
 	fixture_make(&f, "");
@@ -96,7 +96,7 @@ static void first_call_cancelled(void **state)
 }
 
 /* What went from the conversation meanwhile is still in /data then, and not forgotten. */
-static void gone_files_go_later(void **state)
+static void files_that_went_meanwhile_go_with_the_next_run(void **state)
 {
 	char id[ID_SIZE];
 
@@ -122,9 +122,9 @@ static void gone_files_go_later(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(session_goes_on, end),
-		cmocka_unit_test_teardown(first_call_cancelled, end),
-		cmocka_unit_test_teardown(gone_files_go_later, end),
+		cmocka_unit_test_teardown(a_session_goes_on_after_a_cancelled_call, end),
+		cmocka_unit_test_teardown(a_cancelled_first_call_leaves_no_session, end),
+		cmocka_unit_test_teardown(files_that_went_meanwhile_go_with_the_next_run, end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

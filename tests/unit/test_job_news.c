@@ -49,7 +49,7 @@ static int listen_here(void)
 	return fd;
 }
 
-static void whole_messages(void **state)
+static void messages_arrive_whole(void **state)
 {
 	auto_free char *longest = xmalloc(JAIL_NAME_MAX);
 	const struct job_news sent[] = {
@@ -91,7 +91,7 @@ static void whole_messages(void **state)
 
 /* All hear it but who says it; the socket of a process that died without a word goes with the next news, another's file
  * stays. */
-static void several_listeners(void **state)
+static void all_but_the_sender_hear_news(void **state)
 {
 	const struct job_news news = {.owner = "alice", .conversation = "c"};
 	static struct job_news_room room;
@@ -122,7 +122,7 @@ static void several_listeners(void **state)
 	assert_int_equal(unlink(other), 0);
 }
 
-static void rubbish(void **state)
+static void what_is_no_message_is_passed_over(void **state)
 {
 	/* too few, too many, no end, none of our words */
 	static const char bad[][17] = {
@@ -149,7 +149,7 @@ static void rubbish(void **state)
 }
 
 /* Many news for somebody who does not listen cost a second, not one each; who listens again is told again. */
-static void deaf_listener(void **state)
+static void a_deaf_listener_costs_a_second_once(void **state)
 {
 	const struct job_news news = {.owner = "alice", .conversation = "c"};
 	static struct job_news_room room;
@@ -176,7 +176,7 @@ static void *wait_for_news(void *arg)
 	return job_news_receive(*(int *)arg, &room, &news) ? arg : NULL;
 }
 
-static void shut_down(void **state)
+static void a_shut_down_ends_the_wait_for_news(void **state)
 {
 	auto_close int fd = listen_here();
 	pthread_t thread;
@@ -192,11 +192,11 @@ static void shut_down(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(whole_messages, begin, end),
-		cmocka_unit_test_setup_teardown(several_listeners, begin, end),
-		cmocka_unit_test_setup_teardown(rubbish, begin, end),
-		cmocka_unit_test_setup_teardown(deaf_listener, begin, end),
-		cmocka_unit_test_setup_teardown(shut_down, begin, end),
+		cmocka_unit_test_setup_teardown(messages_arrive_whole, begin, end),
+		cmocka_unit_test_setup_teardown(all_but_the_sender_hear_news, begin, end),
+		cmocka_unit_test_setup_teardown(what_is_no_message_is_passed_over, begin, end),
+		cmocka_unit_test_setup_teardown(a_deaf_listener_costs_a_second_once, begin, end),
+		cmocka_unit_test_setup_teardown(a_shut_down_ends_the_wait_for_news, begin, end),
 	};
 
 	return cmocka_run_group_tests_name("job_news", tests, NULL, NULL);

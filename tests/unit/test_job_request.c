@@ -77,7 +77,7 @@ static void both_wait_for_one(void **state)
 }
 
 /* Without a common conversation, too (execute_code gives each call one of its own): three at once, one run. */
-static void all_wait_for_one_anywhere(void **state)
+static void repeated_calls_of_other_conversations_wait_too(void **state)
 {
 	static const char *const conversations[] = {"c1", "c2", "c3"};
 	struct job *jobs[3];
@@ -97,7 +97,7 @@ static void all_wait_for_one_anywhere(void **state)
 		job_release(jobs[i]);
 }
 
-static void failing_and_compiled(void **state)
+static void a_repeated_call_gets_the_whole_first_result(void **state)
 {
 	const char *code = "import sys\nprint('x' * 100000)\nprint('gone wrong', file=sys.stderr)\nsys.exit(3)\n";
 	struct job_request request;
@@ -115,7 +115,7 @@ static void failing_and_compiled(void **state)
 	job_release(second);
 }
 
-static void other_arguments(void **state)
+static void a_key_with_other_arguments_is_refused(void **state)
 {
 	struct job_request request;
 	struct job *job;
@@ -171,7 +171,7 @@ static void cancelled_does_not_act_again(void **state)
 	assert_int_equal(fixture_executions(&f), 2);
 }
 
-static void uploads(void **state)
+static void a_repeated_upload_puts_nothing(void **state)
 {
 	struct job_request who;
 	struct job_file file = {.name = "a", .data = "first", .length = 5};
@@ -203,7 +203,7 @@ static void uploads(void **state)
 }
 
 /* A result is loaded as job_wait returned it, without an engine; one that is not there, or not yet, is an error. */
-static void loaded_from_the_record(void **state)
+static void a_result_is_loaded_as_it_was_returned(void **state)
 {
 	const char *acts =
 		"import os, sys\nos.remove('old')\nopen('new', 'w').write('n')\nprint('x' * 100)\nsys.exit(4)";
@@ -247,12 +247,12 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(both_wait_for_one, end),
-		cmocka_unit_test_teardown(failing_and_compiled, end),
-		cmocka_unit_test_teardown(all_wait_for_one_anywhere, end),
-		cmocka_unit_test_teardown(other_arguments, end),
+		cmocka_unit_test_teardown(a_repeated_call_gets_the_whole_first_result, end),
+		cmocka_unit_test_teardown(repeated_calls_of_other_conversations_wait_too, end),
+		cmocka_unit_test_teardown(a_key_with_other_arguments_is_refused, end),
 		cmocka_unit_test_teardown(cancelled_does_not_act_again, end),
-		cmocka_unit_test_teardown(uploads, end),
-		cmocka_unit_test_teardown(loaded_from_the_record, end),
+		cmocka_unit_test_teardown(a_repeated_upload_puts_nothing, end),
+		cmocka_unit_test_teardown(a_result_is_loaded_as_it_was_returned, end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -43,7 +43,7 @@ static const struct job_change *change_of(const struct job_result *result, const
 	return NULL;
 }
 
-static void leave_no_trace(void **state)
+static void secrets_leave_no_trace_on_the_disk(void **state)
 {
 	struct job_request request;
 	struct store_execution row = {0};
@@ -156,7 +156,7 @@ static struct job *live(const char *code, bool given)
 	return fixture_run(&f, &request, JAIL_OK);
 }
 
-static void a_sandbox_remembers(void **state)
+static void a_sandbox_masks_secrets_of_earlier_runs(void **state)
 {
 	(void)state;
 	begin("");
@@ -181,7 +181,7 @@ static void put(const char *name, const char *text)
 	assert_int_equal(write_all(fd, text, strlen(text)), 0);
 }
 
-static void the_operators(void **state)
+static void secrets_of_the_folder_reach_their_owners_runs(void **state)
 {
 	struct job_request request;
 
@@ -210,7 +210,7 @@ static void the_operators(void **state)
 	assert_non_null(strstr(fixture_err.text, "SHORT"));
 }
 
-static void too_short(void **state)
+static void a_secret_that_is_too_short_is_refused(void **state)
 {
 	struct job_request request;
 	struct job *job;
@@ -231,13 +231,13 @@ static void too_short(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(leave_no_trace, end),
+		cmocka_unit_test_teardown(secrets_leave_no_trace_on_the_disk, end),
 		cmocka_unit_test_teardown(output_is_masked, end),
 		cmocka_unit_test_teardown(partial_output_is_masked, end),
 		cmocka_unit_test_teardown(files_are_masked, end),
-		cmocka_unit_test_teardown(a_sandbox_remembers, end),
-		cmocka_unit_test_teardown(the_operators, end),
-		cmocka_unit_test_teardown(too_short, end),
+		cmocka_unit_test_teardown(a_sandbox_masks_secrets_of_earlier_runs, end),
+		cmocka_unit_test_teardown(secrets_of_the_folder_reach_their_owners_runs, end),
+		cmocka_unit_test_teardown(a_secret_that_is_too_short_is_refused, end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -67,7 +67,7 @@ static bool keeps_secret(const struct upstream_server *server, const char *text)
 }
 
 /* As it is in the documentation of clients, pasted. */
-static void pasted(void **state)
+static void a_pasted_entry_is_taken(void **state)
 {
 	struct upstream_file file;
 	struct err err = ERR_INIT;
@@ -218,7 +218,7 @@ static void names_become_identifiers(void **state)
 	assert_false(upstream_name_reserved("github"));
 }
 
-static void decides(void **state)
+static void the_stricter_of_grant_and_entry_decides(void **state)
 {
 	static const struct {
 		const char *grant, *tool;
@@ -280,11 +280,11 @@ static void patterns_match(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(pasted),
+		cmocka_unit_test(a_pasted_entry_is_taken),
 		cmocka_unit_test(entries_that_are_wrong),
 		cmocka_unit_test(files_that_are_wrong),
 		cmocka_unit_test(names_become_identifiers),
-		cmocka_unit_test(decides),
+		cmocka_unit_test(the_stricter_of_grant_and_entry_decides),
 		cmocka_unit_test(patterns_match),
 	};
 

@@ -119,7 +119,7 @@ static void finds_what_is_meant(void **state)
 	assert_true(five >= FIVE_LEAST);
 }
 
-static void bounds(void **state)
+static void a_search_finds_at_most_what_fits(void **state)
 {
 	struct upstream_found found[UPSTREAM_SEARCH_MAX];
 	auto_free char *longest = xcalloc(1, 100000);
@@ -139,7 +139,10 @@ static void bounds(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(finds_what_is_meant), cmocka_unit_test(bounds)};
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(finds_what_is_meant),
+		cmocka_unit_test(a_search_finds_at_most_what_fits),
+	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);
 }
