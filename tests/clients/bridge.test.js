@@ -222,7 +222,7 @@ test('search_tools shows as much of a tool as it is asked for', { timeout: TIMEO
 	const described = async (...tools) => (await stack.call('describe_tools', { tools })).result.content[0].text;
 	assert.equal(await described('everything.get-sum'), 'everything.get_sum(*, a: float, b: float) -> Any\nReturns the sum of two numbers\na: First number\nb: Second number\n'); /* nor is another server started for it */
 	assert.match(await described('dying.x'), /dying is not available: .*no licence/);
-	assert.match(await described('nobody.x'), /"nobody\.x" is no "server\.tool" that you can use/);
+	assert.match(await described('nobody.x'), /"nobody\.x" does not name a tool that you can use/);
 });
 
 test('a tool that must be called as a task is', { timeout: TIMEOUT_MS }, async () => {
