@@ -113,3 +113,9 @@ bool mcp_elicits(struct json_object *capabilities);
 bool mcp_offers(const struct mcp_call *call, const char *capability);
 /* A JSON-RPC id as text, the caller's: how requests are distinguished within a session. */
 char *mcp_id_text(struct json_object *id);
+
+/* Methods of both eras, and subscriptions/listen of the modern one. */
+int mcp_tools_list(struct mcp_call *call);
+int mcp_tools_call(struct mcp_call *call);
+int mcp_completion(struct mcp_call *call);
+int mcp_listen(struct mcp_call *call);

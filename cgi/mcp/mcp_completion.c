@@ -1,5 +1,5 @@
-/* mcp_completion.c - see mcp_completion.h. */
-#include "mcp_completion.h"
+/* mcp_completion.c - completion/complete: prompts and resources suggest values for their arguments. */
+#include "mcp.h"
 
 #include "lib/base/log.h"
 #include "lib/base/util.h"

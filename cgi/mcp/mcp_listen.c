@@ -5,7 +5,7 @@
  * advertised is honoured, and where nothing is left the answer follows at once. A client leaves by closing the
  * connection (over stdio: by notifications/cancelled); we end with the answer.
  */
-#include "mcp_listen.h"
+#include "mcp.h"
 
 #include <poll.h>
 

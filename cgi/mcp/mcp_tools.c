@@ -1,5 +1,5 @@
 /* mcp_tools.c - tools/list and tools/call, the same in both eras; see mcp.h. */
-#include "mcp_tools.h"
+#include "mcp.h"
 
 #include "cgi/http/request.h"
 #include "lib/base/log.h"

@@ -197,16 +197,6 @@ static void answer(struct stdio *stdio, struct json_object *document, struct buf
 
 /* -------- requests side by side ----------------------------------------------------------------------- */
 
-static void pending_free(struct pending *pending)
-{
-	buf_clear(&pending->line);
-	json_object_put(pending->document);
-	free(pending->id);
-	close_pointer(&pending->ends[0]);
-	close_pointer(&pending->ends[1]);
-	free(pending);
-}
-
 static void *run_pending(void *arg)
 {
 	struct pending *pending = arg, **link;
@@ -219,7 +209,12 @@ static void *run_pending(void *arg)
 	*link = pending->next;
 	stdio->n_pending--;
 	stdio->n_listening -= pending->listening;
-	pending_free(pending);
+	buf_clear(&pending->line);
+	json_object_put(pending->document);
+	free(pending->id);
+	close_pointer(&pending->ends[0]);
+	close_pointer(&pending->ends[1]);
+	free(pending);
 	pthread_cond_broadcast(&stdio->ended);
 	if (write(stdio->ended_fd, &(uint64_t){1}, sizeof(uint64_t)) < 0)
 		log_event(LOG_WARN, "a request's end is not noticed", "error", strerror(errno), NULL);
@@ -393,17 +388,6 @@ static bool finish(struct stdio *stdio, const sigset_t *waiting)
 	return left == 0;
 }
 
-static int open_server(struct stdio *stdio, const struct config *config, struct err *err)
-{
-	int result = server_open(&stdio->server, config, STORE_SERVE, err);
-
-	if (result != -ERR_CONFLICT)
-		return result;
-	server_close(&stdio->server);
-	*err = ERR_INIT;
-	return server_open(&stdio->server, config, STORE_WRITE, err);
-}
-
 int stdio_serve(const struct config *config, struct err *err)
 {
 	struct stdio *stdio = xcalloc(1, sizeof(*stdio));
@@ -421,8 +405,14 @@ int stdio_serve(const struct config *config, struct err *err)
 	pthread_mutex_init(&stdio->lock, NULL);
 	pthread_cond_init(&stdio->ended, NULL);
 	stdio->ended_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	int result = stdio->ended_fd < 0 ? err_errno(err, "cannot make an eventfd") : open_server(stdio, config, err);
+	int result = stdio->ended_fd < 0 ? err_errno(err, "cannot make an eventfd")
+					 : server_open(&stdio->server, config, STORE_SERVE, err);
 
+	if (result == -ERR_CONFLICT) { /* another process serves this folder: next to it */
+		server_close(&stdio->server);
+		*err = ERR_INIT;
+		result = server_open(&stdio->server, config, STORE_WRITE, err);
+	}
 	if (result == 0)
 		result = server_stay(&stdio->server, err);
 	if (result == 0) {

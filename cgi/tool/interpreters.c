@@ -47,20 +47,6 @@ static void add(struct interpreters *interpreters, const struct interpreter *int
 	interpreters->items[interpreters->count++] = *interpreter;
 }
 
-/* Room for one more of this owner. */
-static void make_room(struct interpreters *interpreters, const char *owner)
-{
-	size_t own = 0, first = 0;
-
-	for (size_t i = interpreters->count; i-- > 0;)
-		if (streq(interpreters->items[i].owner, owner)) {
-			own++;
-			first = i;
-		}
-	if (own >= INTERPRETERS_PER_OWNER)
-		remove_at(interpreters, first);
-}
-
 void interpreters_put(struct interpreters *interpreters, const struct interpreter *interpreter)
 {
 	pthread_mutex_lock(&interpreters->lock);
@@ -68,7 +54,15 @@ void interpreters_put(struct interpreters *interpreters, const struct interprete
 
 	if (i < interpreters->count)
 		remove_at(interpreters, i);
-	make_room(interpreters, interpreter->owner);
+	size_t own = 0, first = 0; /* of the owner, who may have so many */
+
+	for (size_t k = interpreters->count; k-- > 0;)
+		if (streq(interpreters->items[k].owner, interpreter->owner)) {
+			own++;
+			first = k;
+		}
+	if (own >= INTERPRETERS_PER_OWNER)
+		remove_at(interpreters, first);
 	add(interpreters, interpreter);
 	pthread_mutex_unlock(&interpreters->lock);
 }

@@ -1,5 +1,5 @@
 /* prompt_code.c - the prompt that teaches a model to use the tools well. */
-#include "prompt_code.h"
+#include "tool_table.h"
 
 #include "lib/base/util.h"
 #include "lib/store/record/store_resource.h"

@@ -1,5 +1,5 @@
-/* prompt_snippet.c - see prompt_snippet.h. */
-#include "prompt_snippet.h"
+/* prompt_snippet.c - see tool_table.h. */
+#include "tool_table.h"
 
 #include "lib/base/util.h"
 #include "snippets.h"

@@ -35,53 +35,40 @@ static int take_id(void *arg, const struct store_execution *execution)
 	return 0;
 }
 
-/* The call before it in the conversation; "": there is none. */
-static int find_before(struct store *store, const struct store_execution *execution, char ret[ID_SIZE], struct err *err)
-{
-	const struct store_filter filter = {.owner = execution->owner,
-					    .conversation = execution->conversation,
-					    .until_us = execution->created_us,
-					    .newest_first = true,
-					    .limit = 1};
-
-	*ret = '\0';
-	return store_execution_list(store, &filter, take_id, ret, err);
-}
-
-static void answer(const struct store_execution *execution, const char *before, const struct buf *text,
-		   struct tool_result *ret)
-{
-	const struct shown shown = {execution->id, *before ? before : NULL};
-	char time[CLOCK_TEXT_SIZE];
-
-	clock_text(execution->created_us, time);
-	auto_free char *head =
-		xasprintf(RUN_MARK " %s of %s, %s: %s; %s%s%s\n", execution->id, time, execution->language,
-			  execution->verdict, *before ? "the call before it: " : "it is the first call", before,
-			  text->length == 0 ? "; it changed no files" : "");
-
-	*ret = (struct tool_result){.content = json_object_new_array(),
-				    .structured = bind_print_view(output_table, &shown, JAIL_ANSWER)};
-	tool_add_text(ret->content, head, strlen(head));
-	if (text->length > 0)
-		tool_add_text(ret->content, text->data, text->length);
-}
-
 static int diff(struct tool_call *call, const void *bound, struct tool_result *ret, struct err *err)
 {
 	const struct diff_arguments *arguments = bound;
 	struct store_execution execution = {0};
 	auto_buf struct buf text = {0};
-	char before[ID_SIZE];
+	char before[ID_SIZE] = "", time[CLOCK_TEXT_SIZE];
 	int result = tool_files_execution(call, arguments->conversation, arguments->execution, &execution, err);
 
 	buf_init(&text, TEXT_MAX);
 	if (result == 0)
 		result = job_diff(call->server->store, &execution, &text, err);
-	if (result == 0)
-		result = find_before(call->server->store, &execution, before, err);
-	if (result == 0)
-		answer(&execution, before, &text, ret);
+	const struct store_filter filter = {.owner = execution.owner,
+					    .conversation = execution.conversation,
+					    .until_us = execution.created_us,
+					    .newest_first = true,
+					    .limit = 1};
+
+	if (result == 0) /* the call before it in the conversation; "": there is none */
+		result = store_execution_list(call->server->store, &filter, take_id, before, err);
+	if (result == 0) {
+		const struct shown shown = {execution.id, *before ? before : NULL};
+
+		clock_text(execution.created_us, time);
+		auto_free char *head =
+			xasprintf(RUN_MARK " %s of %s, %s: %s; %s%s%s\n", execution.id, time, execution.language,
+				  execution.verdict, *before ? "the call before it: " : "it is the first call", before,
+				  text.length == 0 ? "; it changed no files" : "");
+
+		*ret = (struct tool_result){.content = json_object_new_array(),
+					    .structured = bind_print_view(output_table, &shown, JAIL_ANSWER)};
+		tool_add_text(ret->content, head, strlen(head));
+		if (text.length > 0)
+			tool_add_text(ret->content, text.data, text.length);
+	}
 	store_execution_clear(&execution);
 	return result;
 }

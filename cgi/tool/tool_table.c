@@ -1,8 +1,6 @@
 /* tool_table.c - see tool_table.h. One line per file. */
 #include "tool_table.h"
 
-#include "prompt_code.h"
-#include "prompt_snippet.h"
 #include "prompt_tools.h"
 #include "tool_common.h"
 

@@ -9,3 +9,6 @@
 /* ended by NULL */
 extern const struct tool *const tool_table[];
 extern const struct prompt *const prompt_table[]; /* arrays, each ended by {0} */
+extern const struct prompt prompt_code[];         /* "solve_with_code": a task and how to use the tools well */
+/* By which a person picks a snippet; its names can be completed. With the set "isolator" only. */
+extern const struct prompt prompt_snippet[];

@@ -81,19 +81,6 @@ static void free_asks(struct task_asks *task)
 	free(asks);
 }
 
-/* Where the client cannot be asked, the calls are refused. */
-static void listen_to(const struct tool_call *call, struct bridge_questions *questions, struct asks *asks)
-{
-	struct err err = ERR_INIT;
-
-	if (!call->revision->modern)
-		bridge_questions_refuse(questions, "a task in this revision of the protocol cannot ask anybody");
-	else if (bridge_questions_listen(questions, &asks->listener, &err) < 0)
-		bridge_questions_refuse(questions, err.text);
-	else
-		asks->questions = bridge_questions_keep(questions);
-}
-
 /* `tools` NULL: its programs call nothing. */
 static struct task_asks *make_asks(const struct tool_call *call, struct job_tools *tools)
 {
@@ -103,7 +90,16 @@ static struct task_asks *make_asks(const struct tool_call *call, struct job_tool
 		return NULL;
 	struct asks *asks = xcalloc(1, sizeof(*asks));
 
-	listen_to(call, bridge_tools_questions(tools), asks);
+	struct bridge_questions *questions = bridge_tools_questions(tools);
+	struct err err = ERR_INIT;
+
+	/* Where the client cannot be asked, the calls are refused. */
+	if (!call->revision->modern)
+		bridge_questions_refuse(questions, "a task in this revision of the protocol cannot ask anybody");
+	else if (bridge_questions_listen(questions, &asks->listener, &err) < 0)
+		bridge_questions_refuse(questions, err.text);
+	else
+		asks->questions = bridge_questions_keep(questions);
 	asks->progress = progress ? bridge_progress_keep(progress) : NULL;
 	asks->task = (struct task_asks){.fd = asks->questions ? asks->listener.fd : -1,
 					.questions = questions_now,
