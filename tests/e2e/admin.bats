@@ -246,7 +246,7 @@ acts_in_log() { # ACT
 	run ! grep -qE 'zzz|yyy' "$SP_DIR/body"
 }
 
-@test "the other views: owners, charts, health with the doctor, conversation with differences" {
+@test "the other views show what they name" {
 	sign_in
 	run_python 'open("n.txt", "w").write("one\ntwo\n"); print(1)' c
 	run_python 'open("n.txt", "w").write("one\n<b>\n"); print(1)' c

@@ -33,7 +33,7 @@ call() { # CODE
 	[ "$SP_STATUS" = 200 ]
 }
 
-@test "a gateway writes, a signer signs, verify holds" {
+@test "verify holds what a signer signed" {
 	cli 10 checkpoint --state "$STATE"
 	[[ $stderr == *--init* ]]
 	cli 0 checkpoint --state "$STATE" --init test.example/audit
@@ -112,7 +112,7 @@ call() { # CODE
 	[ "$(jq '.entries - .covered' <<<"$output")" = 0 ]
 }
 
-@test "a damaged file, another program's file, none" {
+@test "a file that is not a signer's state is refused" {
 	cli 10 verify "$SP_DIR/nowhere"
 	sqlite3 "$SP_DIR/foreign.db" 'CREATE TABLE x (y)'
 	cli 2 verify "$SP_DIR/foreign.db"

@@ -170,7 +170,7 @@ moment() {
 	done
 }
 
-@test "into itself, two at once, no room" {
+@test "a backup that cannot be made is refused" {
 	cli 2 sallyport backup "$SP_DIR/data"
 	cli 2 sallyport backup "$SP_DIR/data/blobs/save"
 	cli 2 sallyport backup "$SP_DIR"
@@ -206,7 +206,7 @@ moment() {
 	[ "$(moment "$SP_DIR/roomy")" = "$(moment "$SP_DIR/save")" ]
 }
 
-@test "a backup that is damaged, altered, of a newer release or without a key is refused" {
+@test "a backup that is not whole is refused" {
 	local bad=$SP_DIR/bad content
 	bad() { # STATUS WORD
 		cli "$1" back restore "$bad"
@@ -288,7 +288,7 @@ moment() {
 }
 
 # A database of version 1, which the gateway upgrades, and the way back.
-@test "before the upgrade: the copy takes its place, nothing is lost, nobody may have it open" {
+@test "the copy made before an upgrade takes its place" {
 	local old=$SP_DIR/old pid copy
 	mkdir "$old"
 	cp "$SP_DIR/data/secret.key" "$old/"

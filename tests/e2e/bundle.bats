@@ -39,7 +39,7 @@ refuse() {
 	[ ! -e "$SP_DIR/other" ]
 }
 
-@test "to an empty database and back: ids, files, sandboxes, replayed there" {
+@test "a bundle goes to an empty database and back" {
 	say python 'open("f", "w").write("x" * 100000); print("y" * 100000)'
 	say python 'print(open("f").read()[:3])'
 	say python 'z = 41' '{"session": true}'
@@ -251,7 +251,7 @@ env_is() {
 }
 
 # All 800 with CRUXEVAL=800.
-@test "CRUXEval: recorded, replayed, carried into an empty database, replayed there: all identical" {
+@test "CRUXEval: recorded runs are identical elsewhere" {
 	local data=${TESTDATA:-$SP_ROOT/../shared/data}/cruxeval.jsonl.xz count=${CRUXEVAL:-60} task
 	[ -e "$data" ] || skip "no $data"
 	while read -r task; do

@@ -18,7 +18,7 @@ commands() {
 	sallyport help | sed -n 's/^  \([a-z]*\) .*/\1/p'
 }
 
-@test "usage: no command, unknown command, help, version" {
+@test "wrong usage is explained" {
 	run -2 sallyport
 	[[ $output == *"Commands:"* ]]
 	run -2 sallyport frob
@@ -53,7 +53,7 @@ Operate a server" ]
 	[ "$(commands | wc -l)" -ge 8 ]
 }
 
-@test "man pages: one for each command, correct mdoc, with the options and exit codes of --help" {
+@test "man pages: each command has a correct one" {
 	local command
 	diff <(commands | sort) <(printf '%s\n' "$SP_ROOT"/docs/man/sallyport-*.mdoc | sed 's/.*sallyport-\(.*\)\.mdoc/\1/' | sort)
 	for command in $(commands); do
@@ -78,7 +78,7 @@ Operate a server" ]
 	[[ $output == *"has no option --memory"* ]]
 }
 
-@test "completion offers commands, options, verbs" {
+@test "the shell completes commands and options" {
 	# shellcheck source=docs/sallyport.bash-completion
 	source "$SP_ROOT/docs/sallyport.bash-completion"
 	complete_words() {
@@ -115,7 +115,7 @@ Operate a server" ]
 	[[ $output == *"/etc/sallyport/sallyport.conf"*pids* ]]
 }
 
-@test "the record: no data folder, no database, wrong configuration" {
+@test "a record that is missing is explained" {
 	run -2 sallyport log
 	[[ $output == "sallyport: there is no data_dir: name a configuration with --config or SALLYPORT_CONFIG" ]]
 	mkdir data

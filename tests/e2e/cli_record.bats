@@ -38,7 +38,7 @@ on_terminal() {
 	TERM=xterm script -qec "$SP_BIN/sallyport $1 --config $SP_CONFIG ${*:2}" /dev/null
 }
 
-@test "log: newest first, filters, JSON lines" {
+@test "log shows what its filters choose" {
 	run -0 sallyport log
 	[ "${#lines[@]}" -eq 4 ]
 	[[ ${lines[0]} == TIME*ID*OWNER*CONVERSATION*LANGUAGE*VERDICT*WALL*CPU*MEMORY*CODE ]]
@@ -81,7 +81,7 @@ on_terminal() {
 	[ "$(sallyport show --json "$id" | jq -r '.files[0].name')" = made.txt ]
 }
 
-@test "show: a prefix that is unique, one that is not, one that is nobody's" {
+@test "show takes a unique prefix" {
 	local id
 	id=$(id_of --verdict RE)
 	run -0 sallyport show "${id:0:24}"
@@ -157,7 +157,7 @@ on_terminal() {
 	[[ $output$stderr != *'replay ['* ]]
 }
 
-@test "token: a new one works, a revoked one does not, at once" {
+@test "a token can be revoked at once" {
 	local before=$SP_TOKEN id
 	sp_token carol
 	id=$("$SP_BIN/sallyport" token list --json --config "$SP_CONFIG" | jq -r 'select(.owner == "carol") | .id')

@@ -61,7 +61,7 @@ meta() {
 	[[ $output == *"unknown language 'cobol': there are "*python* ]]
 }
 
-@test "exit codes: signal, time, memory, output, refused, usage" {
+@test "each outcome has its exit code" {
 	run -139 sallyport run -l bash - <<<'kill -SEGV $$'
 	run -124 sallyport run -t 0.5 -l bash - <<<'while :; do :; done'
 	run -124 sallyport run -t 0.5 -l bash - <<<'read -t 30 < <(sleep 30)'
@@ -82,7 +82,7 @@ meta() {
 	[[ $output == sallyport:* ]]
 }
 
-@test "environment: set, passed on, refused" {
+@test "the environment is what the options say" {
 	export PASSED='from outside' SECRETISH=kept
 	run -0 sallyport run -l bash -e A=1 --env B='x=y z' -e PASSED -e NOT_SET_HERE - <<<'echo "$A|$B|$PASSED|${NOT_SET_HERE-unset}|${SECRETISH-unset}"'
 	[ "$output" = '1|x=y z|from outside|unset|unset' ]
@@ -162,7 +162,7 @@ meta() {
 	wait $!
 }
 
-@test "Ctrl-C cancels: 130, meta says so, no guest is left" {
+@test "Ctrl-C cancels the run" {
 	mkfifo pipe
 	program wait.sh <<<"echo ready; exec sleep $SP_ASLEEP"
 	"$SP_BIN/sallyport" run -t 300 --meta meta wait.sh >pipe 2>err 3>&- &
@@ -345,7 +345,7 @@ meta() {
 	[[ $output != *$'\e[31m'* ]]
 }
 
-@test "bounds: size of the program, files in, files out" {
+@test "what goes in and out is bounded" {
 	run -125 sh -c "head -c $(((16 << 20) + 1)) /dev/zero | '$SP_BIN/sallyport' run -l bash -"
 	[[ $output == "sallyport: standard input: "* ]]
 	local many=()

@@ -28,7 +28,7 @@ bash_code() { # CONVERSATION CODE
 	[ "$(sp_get .result.isError)" = false ]
 }
 
-@test "write, list, read, delete" {
+@test "files are written and deleted" {
 	write w notes/a.txt $'one\ntwo\nthree\n'
 	[[ $(text) == "wrote notes/a.txt (text/plain, 14 bytes) $SP_URL/files/"* ]]
 	write w ./b.csv 'x,y'

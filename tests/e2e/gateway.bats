@@ -44,7 +44,7 @@ http_refuses() {
 	[ "$(record)" = "$before" ]
 }
 
-@test "modern: discover, list, run" {
+@test "modern: a client discovers and runs" {
 	meta='"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}'
 	echo '{"jsonrpc":"2.0","id":"d","method":"server/discover","params":{'"$meta"'}}' |
 		sp_http POST /mcp HTTP_MCP_PROTOCOL_VERSION=2026-07-28 HTTP_MCP_METHOD=server/discover
@@ -125,7 +125,7 @@ sys.exit(4)')"
 	[ "$SP_STATUS" = 404 ]
 }
 
-@test "upload, run on it, download what came of it" {
+@test "an uploaded file is used and downloaded" {
 	sp_call upload_file '{"conversationId":"up","filename":"data.csv","content":"YSxiCjEsMgozLDQK"}'
 	[ "$(sp_get .result.isError)" = false ]
 	[ "$(sp_get '.result.content[0].text|fromjson|.message')" = "File 'data.csv' uploaded successfully (12 bytes)" ]
@@ -201,7 +201,7 @@ _ = open("v.svg", "w").write("<svg/>")')"
 	[ -n "$id" ]
 }
 
-@test "languages by their names in any case, maps as lists, null for what is not given" {
+@test "arguments may be written in several ways" {
 	local name
 	for name in Python PY python3; do
 		sp_call run_code "{\"conversationId\":\"names\",\"language\":\"$name\",\"code\":\"import os; print(os.environ['A'])\",\"stdin\":null,
@@ -214,7 +214,7 @@ _ = open("v.svg", "w").write("<svg/>")')"
 	[ "$(sp_get details.stdout)" = 2 ]
 }
 
-@test "programs that fail: verdict, sentence, isError, never a protocol error" {
+@test "a program that fails is never a protocol error" {
 	sp_call run_code "$(python bad 'import sys; print("out"); sys.exit("oops")')"
 	[ "$(sp_get '[.result.isError,details.verdict,details.exit_code]|tojson')" = '[true,"RE",1]' ]
 	[ "$(sp_get '[.result.content[].text]|tojson')" = '["[sallyport] RE: The program ended with exit status 1.\n[stdout]\n","out\n","[stderr]\n","oops\n"]' ]
@@ -228,7 +228,7 @@ _ = open("v.svg", "w").write("<svg/>")')"
 	[ "$(sp_get 'details|[.verdict,has("compile")]|tojson')" = '["CE",true]' ]
 }
 
-@test "output that is no UTF-8, or too long, is shown safely" {
+@test "output of any bytes is shown safely" {
 	sp_call run_code "$(python out 'import sys; _ = sys.stdout.buffer.write(b"a\xffb\x00c\x1b[31m")')"
 	[ "$(sp_get 'details.stdout|tojson')" = '"a\\xffb\u0000c\u001b[31m"' ]
 	sp_call run_code "$(python out 'print("x"*100000)')"
@@ -253,7 +253,7 @@ _ = open("v.svg", "w").write("<svg/>")')"
 	[ "$(cat "$SP_DIR/body")" = x ]
 }
 
-@test "list_runners tells languages, versions, limits" {
+@test "list_runners lists languages with their limits" {
 	sp_call list_runners '{}'
 	[ "$(sp_get 'details.languages|map(.language)|sort|tojson')" = '["bash","c","cpp","go","javascript","python","typescript"]' ]
 	[ "$(sp_get 'details.languages[]|select(.language=="python")|.available')" = true ]
@@ -342,7 +342,7 @@ _ = open("v.svg", "w").write("<svg/>")')"
 	[ "$(cat "$SP_DIR/body")" = alice ]
 }
 
-@test "unknown tool, unknown path, Origin, Host" {
+@test "unknown tools and origins are refused" {
 	sp_call nothing '{}'
 	[ "$SP_STATUS" = 200 ]
 	[ "$(sp_get '[.error.code,.error.message]|tojson')" = '[-32602,"Unknown tool: nothing"]' ]

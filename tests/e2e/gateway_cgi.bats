@@ -50,7 +50,7 @@ call() {
 		'"io.modelcontextprotocol/protocolVersion":"2026-07-28"' '"io.modelcontextprotocol/clientCapabilities":{}'
 }
 
-@test "by hand: a call, a file, refusals" {
+@test "by hand: calls and files work" {
 	call run_code '{"conversationId":"c","language":"python","code":"print(7); _ = open(\"f.txt\",\"w\").write(\"x\"*100000)"}' |
 		cgi POST /mcp HTTP_MCP_PROTOCOL_VERSION=2026-07-28 HTTP_MCP_METHOD=tools/call HTTP_MCP_NAME=run_code
 	[ "$SP_STATUS" = 200 ]
@@ -124,7 +124,7 @@ web() {
 	ask -H "Authorization: Bearer $SP_TOKEN" -H 'Content-Type: application/json' -H 'MCP-Protocol-Version: 2026-07-28' "$@"
 }
 
-@test "lighttpd: upload, run, download" {
+@test "lighttpd: a file is uploaded and downloaded" {
 	call upload_file '{"conversationId":"web","filename":"a b.txt","content":"aGVsbG8K"}' |
 		web -H 'Mcp-Method: tools/call' -H 'Mcp-Name: upload_file' --data-binary @- "$WEB/mcp" >"$SP_DIR/body"
 	[ "$(sp_get details.success)" = true ]
@@ -138,7 +138,7 @@ web() {
 	[ "$(ask -o /dev/null -w '%{http_code}' "$WEB${url#"$SP_URL"}x")" = 404 ]
 }
 
-@test "lighttpd: below a name, the initialize of an old client, a large body" {
+@test "lighttpd: the gateway serves below a name" {
 	ask -H "Authorization: Bearer $SP_TOKEN" -H 'Content-Type: application/json' --data-binary \
 		'{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2024-11-05","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}' \
 		"$WEB/gate/mcp" >"$SP_DIR/body"

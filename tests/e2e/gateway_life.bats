@@ -231,7 +231,7 @@ runs_with() {
 	[ -S "$SP_SOCKET" ] # not ours to remove
 }
 
-@test "command line: help, version, what is wrong" {
+@test "the gateway's command line" {
 	run -0 "$SP_BIN/sallyport-gateway" --help
 	[[ $output == usage:* ]]
 	run -0 "$SP_BIN/sallyport-gateway" --version

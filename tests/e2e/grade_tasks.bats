@@ -27,7 +27,7 @@ some() {
 	count=$(wc -l <real.jsonl)
 }
 
-@test "HumanEval: several samples, pass@k, the order of the samples" {
+@test "HumanEval: several samples give pass@k" {
 	{
 		for good in '    return n + n' '    return n' '    return 2 * n' '    while True: pass'; do
 			jq -cn --arg c "$good" '{task_id: "Small/0", completion: $c}'
@@ -55,7 +55,7 @@ some() {
 	[[ $output =~ '"seconds":'[0-9]+\.[0-9][0-9]?'}' ]]
 }
 
-@test "Python: installed packages, exit() and help of the interactive interpreter, modules that are not there" {
+@test "Python: tasks use the installed packages" {
 	{
 		jq -cn '{task_id: "Small/0", completion: "    exit(0)"}'
 		jq -cn '{task_id: "Small/0", completion: "    assert callable(help) and quit.name == \"quit\"\n    return n + n"}'
@@ -178,7 +178,7 @@ no_pass() {
 	grade 1 thing.jsonl --samples samples.jsonl
 }
 
-@test "limits: memory, output, a signal, a sleeper" {
+@test "each limit has its verdict" {
 	jq -cn '("    x = bytearray(4 << 30)\n    return 0", "    while True: print(\"x\" * 10000)", "    import os\n    os.kill(os.getpid(), 11)")
 		| {task_id: "Small/0", completion: .}' >samples.jsonl
 	grade 1 "$TASKS/humaneval.jsonl" --samples samples.jsonl --time-limit 20 -j 4

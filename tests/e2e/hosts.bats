@@ -295,7 +295,7 @@ at() {
 	unset -f sallyport nginx systemctl
 }
 
-@test "the operator's page, line by line: alice moves from h1 to h2, nothing is lost, her downloads' addresses stay" {
+@test "the operator's page moves an owner line by line" {
 	local url before line
 	on 1 token add --owner alice --json | jq -r .token >"$FRONT/token.alice"
 	url=$(runs alice | grep -oE '/files/[0-9a-f]{64}/f.txt' | head -1)

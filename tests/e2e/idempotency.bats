@@ -31,7 +31,7 @@ ACTS='"conversationId":"c","language":"python","code":"import os\nopen(\"runs\",
 	[ "$(sp_sql 'select count(*) from execution')" = 1 ]
 }
 
-@test "the same key with other arguments, or for another tool, is an error" {
+@test "the same key with another call is an error" {
 	sp_call run_code '{"conversationId":"c2","language":"bash","code":"echo 1","idempotencyKey":"k2"}'
 	sp_call run_code '{"conversationId":"c2","language":"bash","code":"echo 2","idempotencyKey":"k2"}'
 	[ "$(sp_get .result.isError)" = true ]

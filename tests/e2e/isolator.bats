@@ -78,7 +78,7 @@ complete() { # PREFIX
 	sp_stop "$SP_GATEWAY_PID"
 }
 
-@test "files beside the program are found by relative imports: python, javascript, c" {
+@test "relative imports find files next to the program" {
 	sp_call execute_code '{"language":"python","entrypoint_code":"import helper\nfrom pack.inner import y\nprint(helper.x + y, open(\"d.txt\").read(), __file__)",
 		"additional_files":[{"filename":"helper.py","content":"x = 40"},{"filename":"pack/inner.py","content":"y = 2"},{"filename":"d.txt","content":"data"}]}'
 	[ "$(text)" = $'--- stdout ---\n42 data /data/main.py\n--- stderr ---' ]
@@ -102,7 +102,7 @@ complete() { # PREFIX
 	[ "$(text)" = $'--- stdout ---\n--- stderr ---' ]
 }
 
-@test "the record replays, files, place and all" {
+@test "the record replays a sandbox" {
 	sp_call execute_code '{"language":"javascript","entrypoint_code":"console.log(require(\"./lib/a\").x)","additional_files":[{"filename":"lib/a.js","content":"exports.x = 7"}]}'
 	local id
 	id=$(sp_get details.execution_id)

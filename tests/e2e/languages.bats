@@ -60,7 +60,7 @@ language() {
 	is .verdict TO
 }
 
-@test "all of them in a service: the description names each within its 1,024 characters, what is missing is told apart" {
+@test "a service describes all languages within 1,024 characters" {
 	[ "$(id -u)" = 0 ] || skip "needs root"
 	sp_setup
 	mkdir "$SP_DIR/runners"
@@ -229,7 +229,7 @@ public final class Start {
 		'WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n;'
 }
 
-@test "sql: CSV files and standard input are tables, a database is changed, several are attached" {
+@test "sql: CSV files are tables" {
 	needs sql
 	printf 'name,price,code,born\nAda,10.5,007,\n"B|ob, C.",9,010,1990\n\nEve,,3,2000\n' >items.csv
 	printf 'name\tn\nAda\t3\n' >more.tsv

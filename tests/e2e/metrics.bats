@@ -69,7 +69,7 @@ parked() {
 	run_python 'print(1)' && metrics && grep -q '^sallyport_jail_setup_seconds_count{start="parked"} [1-9]' "$SP_DIR/body"
 }
 
-@test "how a jail began: made now, made ahead, its interpreter running" {
+@test "metrics tell how a jail began" {
 	start_stack
 	metrics
 	has 'sallyport_jail_setup_seconds_count{start="parked"}' 0
@@ -82,7 +82,7 @@ has_more() { # SERIES LEAST
 	metrics && [ "$(sed -n "s/^$1 //p" "$SP_DIR/body")" -ge "$2" ]
 }
 
-@test "jails by state, tasks, contents, the audit log, the last backup, calls that were refused" {
+@test "metrics count what the gateway holds" {
 	sp_start_jailer
 	sp_token alice
 	"$SP_BIN/sallyport" backup --config "$SP_CONFIG" "$SP_DIR/backup"

@@ -156,7 +156,7 @@ pub.example:443 another host was named inside the connection (TLS server name or
 a.wild.example:443 TLS or HTTP that names no host which the relay can read" ]
 	[ "$(LC_ALL=C sort -u "$DIR/names" | xargs)" = "A.wild.example None a.wild.example pub.example" ]
 }
-@test "another host inside a tunnel is refused and told: TLS server name, none, ClientHello in pieces" { sp_gauged 1 other_server_names; }
+@test "another host inside a tunnel is refused and told: TLS server name" { sp_gauged 1 other_server_names; }
 
 # The server has the name by then, but it is the last one that counts.
 @test "another host inside a tunnel is refused and told: in the second ClientHello, after a HelloRetryRequest" {

@@ -108,7 +108,7 @@ frozen() {
 	[[ $(sp_get '.result.content[0].text') != *"no live sandboxes"* ]] || skip "nothing can be frozen here"
 }
 
-@test "a session keeps its connections from call to call, each call has its own account, the end closes them" {
+@test "a session keeps its connections" {
 	command -v ss >/dev/null || skip "no ss"
 	frozen
 	sp_until "" none "$PORT" # of the tests before

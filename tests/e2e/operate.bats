@@ -241,7 +241,7 @@ tools_secret() {
 	[ "$(sp_sql "SELECT count(*) FROM tool_call WHERE result LIKE '%geheim-answer to geheim-failure%'")" -gt 0 ]
 }
 
-@test "at the most talkative level no log has what a client or a server wrote, what came of it, or a token" {
+@test "no log has contents or tokens at the most talkative level" {
 	local format
 	talkative_servers
 	for format in text json; do

@@ -65,7 +65,7 @@ changedsmall" ]
 	[ "$(head -1 <<<"$output" | jq -r .class)" = exit_changed ]
 }
 
-@test "generations are carried: promoted, exported, imported" {
+@test "generations are carried by bundles" {
 	say python 'print("z" * 100000); _ = open("made", "w").write("y")'
 	sp_stdio_end
 	alter "stdout = 'old', stdout_blob = NULL" 100000
@@ -136,7 +136,7 @@ changedsmall" ]
 	[ -z "$(find "$SP_DIR/data/blobs" -type f -name "${blob:2}*")" ]
 }
 
-@test "refused: under CI, without a reason, with what it has nothing to do with" {
+@test "--bless is refused under CI" {
 	say python 'print("small")'
 	sp_stdio_end
 	alter "stdout = 'lams'" small

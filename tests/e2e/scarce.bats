@@ -31,7 +31,7 @@ teardown() {
 	[[ $output != *ran* ]]
 }
 
-@test "no open files, no processes for a private jailer: refused, the limit is named" {
+@test "a private jailer names the limit that it lacks" {
 	[ "$(id -u)" = 0 ] || skip "needs root to become an account that has no processes yet"
 	setpriv --reuid=61237 --regid=61237 --clear-groups test -x "$SP_BIN/sallyport-jailer" || skip "this checkout cannot be reached by another account"
 	limited() { # who looks for leaks needs a process for it
@@ -73,7 +73,7 @@ teardown() {
 }
 
 # Whatever is met first by a command that begins the record: no inode, no byte, no descriptor, a disk that is mounted read-only.
-@test "a first command on a host without inodes, bytes or descriptors, or on a read-only disk, names that" {
+@test "a first command names what the host lacks" {
 	[ "$(id -u)" = 0 ] || skip "needs root to mount a small disk"
 	cat >"$SP_DIR/tries" <<-'EOF'
 		add() { "$SP_BIN/sallyport" token add --config "$SP_CONFIG" --owner alice 2>&1 | tail -1; }

@@ -36,7 +36,7 @@ stats() { # ARGUMENT…
 	"$SP_BIN/sallyport" stats --config "$SP_CONFIG" --json "$@"
 }
 
-@test "by owner, language, verdict, conversation, token" {
+@test "stats are grouped by each word" {
 	[ "$(stats | jq -c '[.owner, .runs, .failed]' | paste -sd' ')" = '["alice",4,2] ["bob",1,0]' ]
 	[ "$(stats --by language | jq -c '[.language, .runs]' | paste -sd' ')" = '["python",3] ["bash",2]' ]
 	[ "$(stats --by verdict | jq -c '[.verdict, .runs, .failed]' | paste -sd' ')" = '["OK",3,0] ["RE",2,2]' ]

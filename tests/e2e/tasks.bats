@@ -238,7 +238,7 @@ unknown() {
 	sp_until "$SP_GATEWAY_PID" unknown
 }
 
-@test "what tasks are not for: other revisions, other tools, bad parameters, tokens without the scope" {
+@test "tasks are refused where they are not for" {
 	open_session 2025-06-18
 	[ "$(sp_get .result.capabilities.tasks)" = null ]
 	legacy tools/call '{"name":"run_code","arguments":{"conversationId":"c","language":"bash","code":"echo 1"},"task":{}}'
