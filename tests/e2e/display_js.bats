@@ -10,7 +10,7 @@ load display.bash
 both() {
 	local call plain
 	call=$(jq -cn --arg language "$1" --arg code "$2" --argjson more "${3:-{\}}" '{conversationId: "d", $language, $code} + $more')
-	sp_call run_code "$(jq -c '. + {display: false}' <<<"$call")"
+	sp_call run_code "$(jq -c '. + {display: false, conversationId: "plain"}' <<<"$call")" # which is not replayed
 	plain=$(sp_get '[details.verdict, details.exit_code, details.stdout, details.stderr] | tojson')
 	sp_call run_code "$call"
 	[ "$(sp_get '[details.verdict, details.exit_code, details.stdout, details.stderr] | tojson')" = "$plain" ] || { echo "$plain"; cat "$SP_DIR/body"; return 1; }
