@@ -12,7 +12,7 @@ check_named() {
 	local row=$1 file=$2 names=$3 name
 	case $file in
 	*.bats) grep -F '@test "' "tests/e2e/$file" 2>/dev/null | grep -qF "$names" || finding "$page: $row: tests/e2e/$file has no test \"$names\"" ;;
-	*.js) grep -F "test('" "tests/clients/$file" 2>/dev/null | grep -qF "$names" || finding "$page: $row: tests/clients/$file has no test \"$names\"" ;;
+	*.js) grep -E "(test|describe)\('" "tests/clients/$file" 2>/dev/null | grep -qF "$names" || finding "$page: $row: tests/clients/$file has no test \"$names\"" ;;
 	*)
 		for name in ${names//,/ }; do
 			grep -qE "^static void $name\(void \*\*" "tests/unit/$file.c" 2>/dev/null || finding "$page: $row: tests/unit/$file.c has no test $name"
