@@ -165,6 +165,19 @@ int cli_audit_read(const struct config *config, enum store_audit_kind kind, int6
 /* `count` clients of the jailer of config.jailer.socket if one is named, else of a private one (jail_client_dial). */
 int cli_open_jailer(const struct config *config, struct jail_client **ret, size_t count, struct err *err);
 
+/* --priority of commands that do batch work. */
+struct cli_priority {
+	const char *which; /* NULL: not given */
+};
+extern const struct cli_option cli_priority_options[];
+/* Idle from now on, and so the jails of cli_open_jailer, where the option says so, or says nothing and a gateway serves
+ * data_dir. Before any other thread is started. */
+void cli_give_way(const struct config *config, const struct cli_priority *priority);
+/* A folder below TMPDIR, readable by this user alone; removed when this process is gone, however it ended. Removes
+ * those that processes of this user left which were killed together with what should have removed theirs. Before any
+ * thread is started. The path is the caller's to free. */
+int cli_scratch(char **ret, struct err *err);
+
 void cli_store_pointer(struct store **store);
 void cli_jailer_pointer(struct jail_client **client);
 #define auto_store __attribute__((cleanup(cli_store_pointer)))

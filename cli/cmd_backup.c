@@ -6,11 +6,12 @@
  * reported, and the copy is kept all the same: a record that somebody altered is the one that is wanted most.
  */
 #include <stdio.h>
+#include <sys/stat.h>
 
 #include "cli.h"
-#include "erasures.h"
 #include "lib/audit/audit_verify.h"
 #include "lib/base/util.h"
+#include "lib/store/retention/store_erasures.h"
 #include "lib/store/transfer/store_backup.h"
 #include "lib/store/transfer/store_rollback.h"
 
@@ -158,42 +159,78 @@ static const struct cli_option restore_options[] = {
 };
 static const struct cli_group restore_groups[] = {{restore_options, 0}, {0}};
 
+#define LINE_MAX_BYTES 256
+
+struct repeating {
+	struct store *store;
+	int64_t entries, repeated;
+	struct err *err;
+	int result;
+};
+
+static int repeat_each(void *arg, const struct store_erasure *erasure)
+{
+	struct repeating *repeating = arg;
+	struct store_erased erased = {0};
+
+	if (erasure->n < repeating->entries)
+		return 0;
+	repeating->result = store_erasures_repeat(repeating->store, erasure, &erased, repeating->err);
+	repeating->repeated += erased.executions + erased.conversations;
+	return repeating->result;
+}
+
+static int from_file(struct repeating *repeating, const char *from)
+{
+	FILE *file = fopen(from, "re");
+	char line[LINE_MAX_BYTES];
+	int result = file ? 0 : err_errno(repeating->err, "%s", from);
+
+	for (int64_t number = 1; result == 0 && fgets(line, sizeof(line), file); number++) {
+		struct store_erasure erasure = {0};
+		long long n = -1;
+		int end = 0;
+
+		if (sscanf(line, "%lld %79s %15s %n", &n, erasure.object, erasure.what, &end) < 3 || n < 0 || line[end])
+			result = err_set(
+				repeating->err, ERR_INVALID,
+				"%s, line %lld: a number, an object and the erased part are expected, as sallyport forget --list prints them",
+				from, (long long)number);
+		erasure.n = n;
+		if (result == 0)
+			result = repeat_each(repeating, &erasure);
+	}
+	if (file)
+		fclose(file);
+	return result;
+}
+
+/* Repeats those lines of `sallyport forget --list` (in a file, or of another data folder) whose entry in the audit log
+ * the restored record does not have: from number `made->entries` on. A line is that number, the object, and what was
+ * erased. */
 static int repeat(const struct restore *restore, const struct config *config, const struct store_backup_made *made,
 		  struct err *err)
 {
-	int64_t repeated = 0;
-	int result = erasures_repeat(config, restore->erasures, made->entries, &repeated, err);
+	auto_store struct store *store = NULL, *newer = NULL;
+	const char *from = restore->erasures;
+	struct repeating repeating = {.entries = made->entries, .err = err};
+	struct stat st;
+	int result = store_open(config->data_dir, STORE_WRITE, &store, err);
 
+	if (result == 0 && stat(from, &st) < 0)
+		result = err_errno(err, "%s", from);
+	repeating.store = store;
+	if (result == 0 && !S_ISDIR(st.st_mode))
+		result = from_file(&repeating, from);
+	else if (result == 0 && (result = store_open(from, STORE_READ, &newer, err)) == 0)
+		result = store_erasures_list(newer, repeat_each, &repeating, err);
+	if (result == 0)
+		result = repeating.result;
 	if (result < 0)
-		return err_wrap(err, "the backup was restored with content that was erased later");
+		return err_wrap(err, "the backup was restored with content that was erased later: repeating erasures");
 	if (!restore->common.json)
-		printf("erased once more: %lld runs and conversations\n", (long long)repeated);
+		printf("erased once more: %lld runs and conversations\n", (long long)repeating.repeated);
 	return 0;
-}
-
-/* The way back from a release; the older one is installed next. */
-static int roll_back(const struct restore *restore, const struct config *config, struct err *err)
-{
-	struct store_rollback back;
-	int result = store_rollback(config->data_dir, &back, err);
-
-	if (result < 0)
-		return result;
-	if (restore->common.json) {
-		auto_json struct json_object *object = json_object_new_object();
-
-		json_add_int(object, "from", back.from);
-		json_add_int(object, "schema", back.to);
-		json_add_int(object, "executions", back.executions);
-		json_add_int(object, "lost", back.lost);
-		json_add_string(object, "set_aside", back.set_aside);
-		cli_print_json(stdout, object, false);
-		return CLI_OK;
-	}
-	printf("the database is of version %d again, with %lld executions; %lld that were recorded since are in %s\n"
-	       "install the release that it is of before the gateway starts, which would upgrade it again\n",
-	       back.to, (long long)back.executions, (long long)back.lost, back.set_aside);
-	return CLI_OK;
 }
 
 static int restore_run(void *options, struct err *err)
@@ -212,8 +249,30 @@ static int restore_run(void *options, struct err *err)
 	if (!*config.data_dir)
 		return err_set(err, ERR_INVALID,
 			       "there is no data_dir: name a configuration with --config or SALLYPORT_CONFIG");
-	if (restore->before_upgrade)
-		return roll_back(restore, &config, err);
+	if (restore->before_upgrade) {
+		/* The way back from a release; the older one is installed next. */
+		struct store_rollback back;
+		result = store_rollback(config.data_dir, &back, err);
+
+		if (result < 0)
+			return result;
+		if (restore->common.json) {
+			auto_json struct json_object *object = json_object_new_object();
+
+			json_add_int(object, "from", back.from);
+			json_add_int(object, "schema", back.to);
+			json_add_int(object, "executions", back.executions);
+			json_add_int(object, "lost", back.lost);
+			json_add_string(object, "set_aside", back.set_aside);
+			cli_print_json(stdout, object, false);
+			return CLI_OK;
+		}
+		printf("the database is of version %d again, with %lld executions; %lld that were recorded since are "
+		       "in %s\n"
+		       "install the release that it is of before the gateway starts, which would upgrade it again\n",
+		       back.to, (long long)back.executions, (long long)back.lost, back.set_aside);
+		return CLI_OK;
+	}
 	const struct store_restore request = {.dir = restore->common.args[0],
 					      .data_dir = config.data_dir,
 					      .key = restore->key,

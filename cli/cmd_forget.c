@@ -46,7 +46,7 @@ struct kept {
 	int64_t removed, busy;
 };
 
-/* A line as erasures_repeat (erasures.h) takes it. */
+/* A line as `sallyport restore --erasures` takes it. */
 static int print_erasure(void *arg, const struct store_erasure *erasure)
 {
 	const struct forget *forget = arg;

@@ -6,12 +6,15 @@
  * configuration, store, jailer; what fails names the member or the file. The JSON of an execution is one shape for `log
  * --json` and `show --json`.
  */
+#include <linux/ioprio.h>
 #include <poll.h>
+#include <sched.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "cli.h"
 #include "lib/base/util.h"
-#include "priority.h"
 #include "lib/job/job.h"
 
 static const char *const verdicts[] = {"OK", "RE", "SG", "TO", "ML", "OL", "CE", "CX", "XX", NULL};
@@ -159,23 +162,19 @@ int cli_open_store(const struct cli_common *common, enum store_mode mode, struct
 
 #define MAKING_US 30000000 /* waited for: another command may be making the database, too */
 
-static bool has_database(const char *folder)
-{
-	int version = 0, result = store_schema_version(folder, &version, NULL);
-
-	/* what else is wrong comes out when it is opened */
-	return result != -ERR_NOT_FOUND && (result < 0 || version > 0);
-}
-
 int cli_make_database(const struct cli_common *common, struct err *err)
 {
 	auto_config struct config config = {0};
 	const int64_t began = clock_monotonic_us();
 	int result = config_load(common->config, &config, err);
 
-	while (result == 0 && *config.data_dir && !has_database(config.data_dir)) {
+	while (result == 0 && *config.data_dir) {
 		auto_store struct store *store = NULL;
+		int version = 0, found = store_schema_version(config.data_dir, &version, NULL);
 
+		/* what else is wrong comes out when it is opened */
+		if (found != -ERR_NOT_FOUND && (found < 0 || version > 0))
+			break;
 		result = store_open(config.data_dir, STORE_SERVE, &store, err);
 		if (result == -ERR_CONFLICT && clock_monotonic_us() - began < MAKING_US) {
 			poll(NULL, 0, 10);
@@ -206,6 +205,32 @@ int cli_audit_read(const struct config *config, enum store_audit_kind kind, int6
 	return result < 0 ? result : cli_audit(store, kind, executions, err);
 }
 
+/* -------- batch work gives way to a gateway ------------------------------------------------------------ */
+
+/* Idle are the threads of this program, and the jails that it asks for (jail_client_background); not a private jailer,
+ * which has deadlines to enforce while others want the processors. In a jail nothing shows it: a replayed program that
+ * prints its nice value prints the recorded one. */
+static const char *const priorities[] = {"idle", "normal", NULL};
+const struct cli_option cli_priority_options[] = {
+	{.name = "priority", .type = CLI_STRING, .value = "WHICH", .choices = priorities,
+	 .help = "set the priority; idle uses only processor time that others leave [idle while a gateway serves data_dir, else normal]"},
+	{0},
+};
+
+static bool gives_way;
+
+void cli_give_way(const struct config *config, const struct cli_priority *priority)
+{
+	const struct sched_param none = {0};
+
+	gives_way = priority->which ? streq(priority->which, "idle") : store_served(config->data_dir);
+	if (!gives_way)
+		return;
+	/* Children begin anew. A kernel or a container that refuses one of these leaves us as we are. */
+	sched_setscheduler(0, SCHED_IDLE | SCHED_RESET_ON_FORK, &none);
+	syscall(SYS_ioprio_set, IOPRIO_WHO_PROCESS, 0, IOPRIO_PRIO_VALUE(IOPRIO_CLASS_IDLE, 0));
+}
+
 int cli_open_jailer(const struct config *config, struct jail_client **ret, size_t count, struct err *err)
 {
 	auto_json struct json_object *info = NULL;
@@ -221,8 +246,8 @@ int cli_open_jailer(const struct config *config, struct jail_client **ret, size_
 		return err_set(err, ERR_UNAVAILABLE,
 			       "the private jailer could not start: sallyport doctor says what is missing");
 	}
-	for (size_t i = 0; i < count; i++)
-		cli_priority_of(ret[i]);
+	for (size_t i = 0; i < count && gives_way; i++)
+		jail_client_background(ret[i]);
 	return 0;
 }
 

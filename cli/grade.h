@@ -8,7 +8,6 @@
 #include "lib/grade/grade_judge.h"
 #include "lib/grade/grade_memory.h"
 #include "replay.h"
-#include "priority.h"
 #include "report.h"
 
 struct grade_options {

@@ -10,7 +10,6 @@
 
 #include "grade.h"
 #include "lib/base/util.h"
-#include "scratch.h"
 
 /* What all submissions of a package came to. */
 struct grade_summary {
@@ -296,7 +295,7 @@ int grade_package_run(struct grading *grading, struct err *err)
 	int result = 0;
 
 	/* An archive is unpacked into a folder that goes with this process. */
-	if (grade_zip_is(path) && (result = scratch_folder(&folder, err)) == 0)
+	if (grade_zip_is(path) && (result = cli_scratch(&folder, err)) == 0)
 		result = grade_zip_unpack(path, folder, &unpacked, err);
 	if (result == 0)
 		result = grade_package_open(unpacked ? unpacked : path, &package, err);

@@ -18,7 +18,6 @@
 #include "lib/store/transfer/store_bundle.h"
 #include "replay.h"
 #include "run.h"
-#include "scratch.h"
 
 #define CODE_MAX ((size_t)16 << 20)
 
@@ -91,22 +90,6 @@ static char *message_of(struct json_object *report, struct json_object *differen
 			 json_get_string(first, "recorded"), json_get_string(first, "now"));
 }
 
-static void print_text(const struct report_case *found)
-{
-	enum cli_colour colour = found->state == REPORT_PASS   ? CLI_GREEN
-				 : found->state == REPORT_SKIP ? CLI_DIM
-							       : CLI_RED;
-	const char *diff = found->details ? strstr(found->details, "\n@@") : NULL;
-
-	printf("%s%-4s%s ", cli_colour_on(stdout, colour), found->label, cli_colour_off(stdout));
-	cli_print_safe(stdout, found->name, strlen(found->name));
-	fputs(*found->message ? "  " : "", stdout);
-	cli_print_safe(stdout, found->message, strlen(found->message));
-	putchar('\n');
-	if (diff)
-		cli_print_diff(stdout, diff + 1, "    ");
-}
-
 static void print_case(const struct suite *suite, size_t index, enum grade_verdict verdict)
 {
 	const struct submission *submission = &suite->submissions[index / suite->n_cases];
@@ -148,8 +131,20 @@ static void print_case(const struct suite *suite, size_t index, enum grade_verdi
 	json_add_bytes(line, "message", message, strlen(message));
 	json_add_int(line, "wall_us", slot->wall_us);
 	grade_put_line(suite->grading, line, &found);
-	if (!suite->grading->options->common.json)
-		print_text(&found);
+	if (!suite->grading->options->common.json) {
+		enum cli_colour colour = found.state == REPORT_PASS   ? CLI_GREEN
+					 : found.state == REPORT_SKIP ? CLI_DIM
+								      : CLI_RED;
+		const char *diff = found.details ? strstr(found.details, "\n@@") : NULL;
+
+		printf("%s%-4s%s ", cli_colour_on(stdout, colour), found.label, cli_colour_off(stdout));
+		cli_print_safe(stdout, found.name, strlen(found.name));
+		fputs(*found.message ? "  " : "", stdout);
+		cli_print_safe(stdout, found.message, strlen(found.message));
+		putchar('\n');
+		if (diff)
+			cli_print_diff(stdout, diff + 1, "    ");
+	}
 }
 
 /* With the lock: everything whose turn it is. */
@@ -307,7 +302,7 @@ static int open_suite(struct suite *suite, const char *path, struct err *err)
 	if (result == 0 && suite->n_cases == 0)
 		result = err_set(err, ERR_INVALID, "%s: no case has such a tag, or there are none", path);
 	if (result == 0)
-		result = scratch_folder(&folder, err);
+		result = cli_scratch(&folder, err);
 	if (result == 0)
 		result = store_open(folder, STORE_SERVE, &suite->store, err);
 	if (result == 0)
@@ -357,30 +352,6 @@ static int read_submissions(struct suite *suite, struct err *err)
 
 /* -------- all of it ----------------------------------------------------------------------------------- */
 
-static void print_summary(const struct suite *suite, double seconds)
-{
-	auto_json struct json_object *line = json_object_new_object();
-	struct json_object *object = json_object_new_object(), *verdicts = json_object_new_object();
-	const char *path = suite->grading->options->common.args[0];
-	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
-
-	json_add_bytes(object, "suite", name, strlen(name));
-	json_add_int(object, "cases", (int64_t)suite->n_cases);
-	json_add_int(object, "submissions", (int64_t)suite->grading->options->common.n_args - 1);
-	json_add_int(object, "passed", (int64_t)suite->passed);
-	json_add_int(object, "judge_errors", (int64_t)suite->verdicts[GRADE_JE]);
-	for (int i = 0; i < GRADE_VERDICTS; i++)
-		if (suite->verdicts[i])
-			json_add_int(verdicts, grade_verdict_text((enum grade_verdict)i), (int64_t)suite->verdicts[i]);
-	json_add(object, "verdicts", verdicts);
-	json_add_rounded(object, "seconds", seconds, 2);
-	json_add(line, "summary", object);
-	grade_put_summary(suite->grading, line, seconds);
-	if (!suite->grading->options->common.json)
-		printf("%zu of %zu cases passed; %.1f s\n", suite->passed, suite->n_cases * suite->n_submissions,
-		       seconds);
-}
-
 static int run_suite(struct suite *suite, struct err *err)
 {
 	static const struct grade_dial dial = {connect_later, NULL};
@@ -406,7 +377,27 @@ static int run_suite(struct suite *suite, struct err *err)
 		cli_complain(err);
 		return CLI_JUDGE_ERROR;
 	}
-	print_summary(suite, (double)(clock_monotonic_us() - began) / 1e6);
+	double seconds = (double)(clock_monotonic_us() - began) / 1e6;
+	auto_json struct json_object *line = json_object_new_object();
+	struct json_object *object = json_object_new_object(), *verdicts = json_object_new_object();
+	const char *path = suite->grading->options->common.args[0];
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+
+	json_add_bytes(object, "suite", name, strlen(name));
+	json_add_int(object, "cases", (int64_t)suite->n_cases);
+	json_add_int(object, "submissions", (int64_t)suite->grading->options->common.n_args - 1);
+	json_add_int(object, "passed", (int64_t)suite->passed);
+	json_add_int(object, "judge_errors", (int64_t)suite->verdicts[GRADE_JE]);
+	for (int i = 0; i < GRADE_VERDICTS; i++)
+		if (suite->verdicts[i])
+			json_add_int(verdicts, grade_verdict_text((enum grade_verdict)i), (int64_t)suite->verdicts[i]);
+	json_add(object, "verdicts", verdicts);
+	json_add_rounded(object, "seconds", seconds, 2);
+	json_add(line, "summary", object);
+	grade_put_summary(suite->grading, line, seconds);
+	if (!suite->grading->options->common.json)
+		printf("%zu of %zu cases passed; %.1f s\n", suite->passed, suite->n_cases * suite->n_submissions,
+		       seconds);
 	if (suite->verdicts[GRADE_JE])
 		return CLI_JUDGE_ERROR;
 	return suite->passed + suite->verdicts[GRADE_SKIP] < count ? CLI_DIFFERENT : CLI_OK;

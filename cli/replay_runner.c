@@ -15,7 +15,6 @@
 
 #include "lib/base/util.h"
 #include "replay_batch.h"
-#include "scratch.h"
 
 #define FILE_MAX (1 << 20)
 
@@ -124,7 +123,7 @@ int replay_runners_run(const struct replay_trying *asked, struct err *err)
 
 	if (!from)
 		return err_errno(err, "%s", config.jailer.runners_dir);
-	int result = scratch_folder(&folder, err);
+	int result = cli_scratch(&folder, err);
 	if (result < 0)
 		return result;
 	if (chmod(folder, 0755) < 0)

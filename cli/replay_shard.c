@@ -4,7 +4,7 @@
  * An execution belongs to a shard by the hash of its id. The file of a shard says which one it is and under which key
  * its results are: files of replays that differ in runners, options or number of shards are refused.
  */
-#include "replay_shard.h"
+#include "replay_batch.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -60,15 +60,6 @@ static int from_environment(struct replay_shard *ret, struct err *err)
 	return 0;
 }
 
-/* Bazel wants to know that the program shards. */
-static void tell_status(void)
-{
-	const char *path = getenv("TEST_SHARD_STATUS_FILE");
-
-	if (path && *path)
-		close(open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644));
-}
-
 /* K/N or /N. */
 static int parse(const char *text, struct replay_shard *ret, struct err *err)
 {
@@ -98,8 +89,13 @@ int replay_shard_choose(const char *text, struct replay_shard *ret, struct err *
 		return err_set(err, ERR_INVALID, "%d shards are more than %d", shard.count, REPLAY_SHARDS_MAX);
 	if (shard.count > 0 && (shard.number < 1 || shard.number > shard.count))
 		return err_set(err, ERR_INVALID, "there is no shard %d of %d", shard.number, shard.count);
-	if (shard.count > 0)
-		tell_status();
+	if (shard.count > 0) {
+		/* Bazel wants to know that the program shards. */
+		const char *path = getenv("TEST_SHARD_STATUS_FILE");
+
+		if (path && *path)
+			close(open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644));
+	}
 	*ret = shard;
 	return 0;
 }

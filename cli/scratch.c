@@ -1,5 +1,5 @@
 /*
- * scratch.c - see scratch.h.
+ * scratch.c - see cli.h.
  *
  * A child waits for the end of this process at a pipe whose other end only this process holds, and then removes the
  * folder. So an interrupt, a signal and kill -9 leave nothing behind.
@@ -7,7 +7,7 @@
  * Where the child is killed as well (a group of processes, a container, the power) the folder stays. Both hold a lock
  * on it, so the next start of this user removes every folder of that kind whose lock is free.
  */
-#include "scratch.h"
+#include "cli.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -109,7 +109,7 @@ static int make_folder(const char *base, char **ret_path, int *ret_lock, struct 
 	return err_set(err, ERR_SYSTEM, "making a folder in %s: each new one was removed at once", base);
 }
 
-int scratch_folder(char **ret, struct err *err)
+int cli_scratch(char **ret, struct err *err)
 {
 	const char *base = getenv("TMPDIR");
 	auto_free char *path = NULL;
