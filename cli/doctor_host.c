@@ -135,8 +135,13 @@ static void check_space(struct doctor *doctor, const struct store_free *space)
 		   "%s: %s%s free", doctor->config->data_dir, text, count);
 }
 
-static void check_data(struct doctor *doctor)
+void doctor_host(struct doctor *doctor)
 {
+	check_sysctls(doctor);
+	check_modprobe(doctor);
+	check_machine(doctor);
+	check_container(doctor);
+	check_nginx(doctor);
 	const char *path = doctor->config->data_dir;
 	struct store_free space;
 	auto_store struct store *store = NULL;
@@ -164,16 +169,6 @@ static void check_data(struct doctor *doctor)
 			   "%s", err.text);
 	else if (store_schema_version(path, &version, &err) == 0)
 		doctor_add(doctor, "database", DOCTOR_OK, NULL, "opens, version %d", version);
-}
-
-void doctor_host(struct doctor *doctor)
-{
-	check_sysctls(doctor);
-	check_modprobe(doctor);
-	check_machine(doctor);
-	check_container(doctor);
-	check_nginx(doctor);
-	check_data(doctor);
 }
 
 /* What is wrong with an entry; NULL: nothing. Names below "*." are the program's to choose. */

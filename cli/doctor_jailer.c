@@ -18,23 +18,6 @@ static bool namespaces_limited(void)
 	return most && (streq(most, "0") || streq(most, "1"));
 }
 
-static const char *namespace_remedy(void)
-{
-	auto_free char *clone_switch = doctor_read_line("/proc/sys/kernel/unprivileged_userns_clone");
-	auto_free char *apparmor = doctor_read_line("/proc/sys/kernel/apparmor_restrict_unprivileged_userns");
-
-	if (clone_switch && streq(clone_switch, "0"))
-		return
-			"start the jailer as root, which needs no setting; else sysctl kernel.unprivileged_userns_clone=1, which lets every user make namespaces";
-	if (namespaces_limited())
-		return "sysctl user.max_user_namespaces=65536";
-	if (apparmor && streq(apparmor, "1"))
-		return
-			"an AppArmor profile with userns for sallyport-jailer, or start it as root; else sysctl kernel.apparmor_restrict_unprivileged_userns=0, which lifts it for every program";
-	return
-		"allow user namespaces: in a container its seccomp profile forbids them, in a kernel CONFIG_USER_NS is missing";
-}
-
 /* By the keys of jail/check.c. Not here: "user namespace" (above), "runner" (its own `install`). */
 static const struct {
 	const char *key, *text;
@@ -72,8 +55,21 @@ static const char *remedy_of(struct json_object *line)
 
 	if (!key || install)
 		return install;
-	if (streq(key, "user namespace") || (streq(key, "jail") && namespaces_limited()))
-		return namespace_remedy();
+	if (streq(key, "user namespace") || (streq(key, "jail") && namespaces_limited())) {
+		auto_free char *clone_switch = doctor_read_line("/proc/sys/kernel/unprivileged_userns_clone");
+		auto_free char *apparmor = doctor_read_line("/proc/sys/kernel/apparmor_restrict_unprivileged_userns");
+
+		if (clone_switch && streq(clone_switch, "0"))
+			return "start the jailer as root, which needs no setting; else sysctl "
+			       "kernel.unprivileged_userns_clone=1, which lets every user make namespaces";
+		if (namespaces_limited())
+			return "sysctl user.max_user_namespaces=65536";
+		if (apparmor && streq(apparmor, "1"))
+			return "an AppArmor profile with userns for sallyport-jailer, or start it as root; else sysctl "
+			       "kernel.apparmor_restrict_unprivileged_userns=0, which lifts it for every program";
+		return "allow user namespaces: in a container its seccomp profile forbids them, in a kernel "
+		       "CONFIG_USER_NS is missing";
+	}
 	for (size_t i = 0; i < ARRAY_SIZE(remedies); i++)
 		if (streq(remedies[i].key, key))
 			return remedies[i].text;
@@ -94,9 +90,28 @@ static void add_line(struct doctor *doctor, struct json_object *line)
 		   runner ? runner : jailer ? "private" : "", runner ? ": " : jailer ? ", " : "", what ? what : "?");
 }
 
-/* Runs the check. Every line of it is a finding; none at all is one, too. */
-static void run_check(struct doctor *doctor)
+static void ask_service(struct doctor *doctor)
 {
+	auto_jailer struct jail_client *client = NULL;
+	auto_json struct json_object *info = NULL;
+	struct err err = ERR_INIT;
+
+	if (jail_client_dial(doctor->config, &client, 1, &err) < 0 || jail_client_info(client, &info, &err) < 0) {
+		doctor_add(doctor, "jailer", DOCTOR_MISSING, "start it (make run does), or see what is missing above",
+			   "%s", err.text);
+		return;
+	}
+	const char *mode = json_get_string(info, "mode"), *cgroup = json_get_string(info, "cgroup");
+	bool weaker = !mode || streq(mode, "single-id") || !cgroup || streq(cgroup, "none");
+
+	doctor_add(doctor, "jailer", weaker ? DOCTOR_WEAKER : DOCTOR_OK,
+		   "start it as root, or with a range of ids and a delegated cgroup", "%s, %s, cgroup %s",
+		   doctor->config->jailer.socket, mode ? mode : "?", cgroup ? cgroup : "?");
+}
+
+void doctor_jailer(struct doctor *doctor)
+{
+	/* Runs the check. Every line of it is a finding; none at all is one, too. */
 	static char check[] = "--check", config[] = "--config";
 	struct err err = ERR_INIT;
 	auto_free char *program = jail_client_program(doctor->config, &err), *answer = NULL;
@@ -121,30 +136,6 @@ static void run_check(struct doctor *doctor)
 	if (!judged)
 		doctor_add(doctor, "jailer check", DOCTOR_MISSING, "see what is missing above, or its standard error",
 			   "%s", program ? "sallyport-jailer --check did not finish" : err.text);
-}
-
-static void ask_service(struct doctor *doctor)
-{
-	auto_jailer struct jail_client *client = NULL;
-	auto_json struct json_object *info = NULL;
-	struct err err = ERR_INIT;
-
-	if (jail_client_dial(doctor->config, &client, 1, &err) < 0 || jail_client_info(client, &info, &err) < 0) {
-		doctor_add(doctor, "jailer", DOCTOR_MISSING, "start it (make run does), or see what is missing above",
-			   "%s", err.text);
-		return;
-	}
-	const char *mode = json_get_string(info, "mode"), *cgroup = json_get_string(info, "cgroup");
-	bool weaker = !mode || streq(mode, "single-id") || !cgroup || streq(cgroup, "none");
-
-	doctor_add(doctor, "jailer", weaker ? DOCTOR_WEAKER : DOCTOR_OK,
-		   "start it as root, or with a range of ids and a delegated cgroup", "%s, %s, cgroup %s",
-		   doctor->config->jailer.socket, mode ? mode : "?", cgroup ? cgroup : "?");
-}
-
-void doctor_jailer(struct doctor *doctor)
-{
-	run_check(doctor);
 	if (*doctor->config->jailer.socket)
 		ask_service(doctor);
 }
