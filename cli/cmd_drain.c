@@ -90,36 +90,28 @@ static int list(const struct drain *drain, struct store *store, struct err *err)
 	return CLI_OK;
 }
 
-/* Until nothing of the owner is under way, or time is up; *ret: how much still is. */
-static int wait_for_end(struct store *store, const char *owner, int64_t wait_us, int64_t *ret, struct err *err)
-{
-	const int64_t until = clock_monotonic_us() + wait_us;
-	struct cli_progress bar;
-	int result = store_under_way(store, owner, ret, err);
-	const int64_t first = *ret;
-
-	cli_progress_start(&bar, "under way", first);
-	while (result == 0 && *ret > 0 && clock_monotonic_us() < until) {
-		usleep(LOOK_US);
-		result = store_under_way(store, owner, ret, err);
-		cli_progress_step(&bar, MAX(first - *ret, 0));
-	}
-	cli_progress_hide(&bar);
-	return result;
-}
-
 static int begin(const struct drain *drain, struct store *store, const char *owner, struct err *err)
 {
 	const struct store_drain row = {owner, drain->reason ? drain->reason : "", 0};
 	int64_t left = 0;
 	int result = store_drain_begin(store, &row, err);
 
-	if (result == 0)
-		result = wait_for_end(store, owner,
-				      drain->no_wait   ? 0
-				      : drain->wait_us ? drain->wait_us
-						       : WAIT_DEFAULT_US,
-				      &left, err);
+	if (result == 0) {
+		/* Until nothing of the owner is under way, or time is up. */
+		int64_t wait_us = drain->no_wait ? 0 : drain->wait_us ? drain->wait_us : WAIT_DEFAULT_US;
+		const int64_t until = clock_monotonic_us() + wait_us;
+		struct cli_progress bar;
+		result = store_under_way(store, owner, &left, err);
+		const int64_t first = left;
+
+		cli_progress_start(&bar, "under way", first);
+		while (result == 0 && left > 0 && clock_monotonic_us() < until) {
+			usleep(LOOK_US);
+			result = store_under_way(store, owner, &left, err);
+			cli_progress_step(&bar, MAX(first - left, 0));
+		}
+		cli_progress_hide(&bar);
+	}
 	if (result < 0)
 		return result;
 	if (drain->common.json) {

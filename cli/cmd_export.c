@@ -136,28 +136,21 @@ static int write_bundle(struct exporting *exporting, const char *data_dir, struc
 	return result;
 }
 
-static int check_options(const struct export_options *options, struct err *err)
-{
-	struct cli_filter others = options->filter;
-
-	if (!options->output)
-		return err_set(err, ERR_INVALID, "where to? Give --output BUNDLE");
-	others.owners.count = 0;
-	if (options->move && (options->filter.owners.count != 1 || !cli_filter_empty(&others) || options->all))
-		return err_set(err, ERR_INVALID, "--move takes one --owner, and all of that owner's runs");
-	return 0;
-}
-
 static int export_run(void *arg, struct err *err)
 {
 	const struct export_options *options = arg;
 	auto_config struct config config = {0};
 	auto_store struct store *store = NULL;
 	struct exporting exporting = {.options = options, .err = err};
-	int result = check_options(options, err);
+	struct cli_filter others = options->filter;
+	int result;
 
-	if (result == 0)
-		result = cli_open_store(&options->common, STORE_WRITE, &config, &store, err);
+	if (!options->output)
+		return err_set(err, ERR_INVALID, "where to? Give --output BUNDLE");
+	others.owners.count = 0;
+	if (options->move && (options->filter.owners.count != 1 || !cli_filter_empty(&others) || options->all))
+		return err_set(err, ERR_INVALID, "--move takes one --owner, and all of that owner's runs");
+	result = cli_open_store(&options->common, STORE_WRITE, &config, &store, err);
 	exporting.store = store;
 	if (result == 0)
 		result = write_bundle(&exporting, config.data_dir, err);

@@ -191,10 +191,16 @@ static int screen_each(void *arg, const struct store_execution *execution)
 	return 0;
 }
 
-static int screen_show(struct view *view, const struct log_command *log, struct store *store, struct err *err)
+static int follow(struct view *view, const struct log_command *log, struct store *store, const struct config *config,
+		  struct err *err)
 {
-	struct screen screen = {.position = view->position};
+	auto_close int watch = inotify_init1(IN_CLOEXEC);
 	int result;
+
+	if (watch < 0 || inotify_add_watch(watch, config->data_dir, IN_MODIFY | IN_CREATE | IN_MOVED_TO) < 0)
+		return err_errno(err, "watching %s", config->data_dir);
+	/* the watch exists before the first look: nothing falls between them */
+	struct screen screen = {.position = view->position};
 
 	cli_filter_to_store(&log->filter, &screen.filter);
 	screen.filter.text_in_output = true;
@@ -211,19 +217,6 @@ static int screen_show(struct view *view, const struct log_command *log, struct 
 		store_execution_clear(&execution);
 	}
 	free(screen.ids);
-	return result;
-}
-
-static int follow(struct view *view, const struct log_command *log, struct store *store, const struct config *config,
-		  struct err *err)
-{
-	auto_close int watch = inotify_init1(IN_CLOEXEC);
-	int result;
-
-	if (watch < 0 || inotify_add_watch(watch, config->data_dir, IN_MODIFY | IN_CREATE | IN_MOVED_TO) < 0)
-		return err_errno(err, "watching %s", config->data_dir);
-	/* the watch exists before the first look: nothing falls between them */
-	result = screen_show(view, log, store, err);
 	if (result < 0)
 		return result;
 	while ((result = follow_look(view, store, &log->filter, err)) == 0) {
@@ -240,8 +233,11 @@ static int follow(struct view *view, const struct log_command *log, struct store
 	return result;
 }
 
-static int log_list(const struct log_command *log, struct view *view, struct err *err)
+static int log_run(void *options, struct err *err)
 {
+	const struct log_command *log = options;
+	auto_table struct cli_table *table = log->common.json ? NULL : cli_table_new(columns, ARRAY_SIZE(columns));
+	struct view view = {.table = table};
 	auto_config struct config config = {0};
 	auto_store struct store *store = NULL;
 	struct store_filter filter;
@@ -251,9 +247,9 @@ static int log_list(const struct log_command *log, struct view *view, struct err
 		return result;
 	if (log->follow) {
 		/* What is recorded from now on, even before the first screen, is shown once. */
-		result = store_execution_recorded(store, &view->position, err);
+		result = store_execution_recorded(store, &view.position, err);
 		if (result == 0)
-			result = follow(view, log, store, &config, err);
+			result = follow(&view, log, store, &config, err);
 		return result;
 	}
 	cli_filter_to_store(&log->filter, &filter);
@@ -261,19 +257,10 @@ static int log_list(const struct log_command *log, struct view *view, struct err
 	filter.limit = log->limit ? log->limit : LOG_LIMIT_DEFAULT;
 	filter.newest_first = true;
 	filter.running_too = true;
-	result = store_execution_list(store, &filter, plain_each, view, err);
-	if (result == 0 && view->table)
-		cli_table_print(view->table, stdout);
+	result = store_execution_list(store, &filter, plain_each, &view, err);
+	if (result == 0 && view.table)
+		cli_table_print(view.table, stdout);
 	return result;
-}
-
-static int log_run(void *options, struct err *err)
-{
-	const struct log_command *log = options;
-	auto_table struct cli_table *table = log->common.json ? NULL : cli_table_new(columns, ARRAY_SIZE(columns));
-	struct view view = {.table = table};
-
-	return log_list(log, &view, err);
 }
 
 const struct cli_command cmd_log = {

@@ -31,19 +31,6 @@ static const struct cli_group listing_groups[] = {
 	{0},
 };
 
-static void put_json(int which, const char *version)
-{
-	auto_json struct json_object *line = json_object_new_object();
-
-	json_add_string(line, "name", normalise_name(which));
-	json_add_string(line, "version", version);
-	json_add_bool(line, "default", (normalise_defaults() & NORMALISE_BIT(which)) != 0);
-	json_add_string(line, "does", normalise_about(which));
-	if (which >= NORMALISERS)
-		json_add_string(line, "pattern", normalise_about(which));
-	cli_print_json(stdout, line, false);
-}
-
 static int listing_run(void *arg, struct err *err)
 {
 	static const struct cli_column columns[] = {{"NAME", false, 10, 34},
@@ -63,7 +50,15 @@ static int listing_run(void *arg, struct err *err)
 		const char *number = strchr(version.data, '/') + 1;
 
 		if (listing->common.json) {
-			put_json(i, number);
+			auto_json struct json_object *line = json_object_new_object();
+
+			json_add_string(line, "name", normalise_name(i));
+			json_add_string(line, "version", number);
+			json_add_bool(line, "default", (normalise_defaults() & NORMALISE_BIT(i)) != 0);
+			json_add_string(line, "does", normalise_about(i));
+			if (i >= NORMALISERS)
+				json_add_string(line, "pattern", normalise_about(i));
+			cli_print_json(stdout, line, false);
 			continue;
 		}
 		cli_table_cell(table, normalise_name(i), CLI_BOLD);

@@ -72,35 +72,32 @@ static const struct cli_group replay_groups[] = {
 	{0},
 };
 
-/* A private jailer with the runner files of the old side. No thread is there yet that could read the environment. */
-static int open_old(struct replay_batch *batch, struct err *err)
-{
-	static const char name[] = "SALLYPORT_JAILER_RUNNERS_DIR";
-	struct config config = *batch->config; /* the same strings */
-	const char *now = getenv(name);
-	auto_free char *kept = now ? xstrdup(now) : NULL;
-
-	config.jailer.socket = NULL;
-	setenv(name, batch->options->old_runners, 1);
-	int result = cli_open_jailer(&config, &batch->old.client, 1, err);
-
-	if (result == 0)
-		result = jail_client_runners(batch->old.client, &batch->settings.old_runners, err);
-	if (kept)
-		setenv(name, kept, 1);
-	else
-		unsetenv(name);
-	return result < 0 ? err_wrap(err, "--old-runners") : 0;
-}
-
 static int open_runners(struct replay_batch *batch, struct err *err)
 {
 	int result = cli_open_jailer(batch->config, &batch->client, 1, err);
 
 	if (result == 0)
 		result = jail_client_runners(batch->client, &batch->runners, err);
-	if (result == 0 && batch->options->old_runners && (batch->settings.by & (REPLAY_BY_CPU | REPLAY_BY_MEMORY)))
-		result = open_old(batch, err);
+	if (result == 0 && batch->options->old_runners && (batch->settings.by & (REPLAY_BY_CPU | REPLAY_BY_MEMORY))) {
+		/* A private jailer with the runner files of the old side. No thread is there yet that could read the
+		 * environment. */
+		static const char name[] = "SALLYPORT_JAILER_RUNNERS_DIR";
+		struct config config = *batch->config; /* the same strings */
+		const char *now = getenv(name);
+		auto_free char *kept = now ? xstrdup(now) : NULL;
+
+		config.jailer.socket = NULL;
+		setenv(name, batch->options->old_runners, 1);
+		result = cli_open_jailer(&config, &batch->old.client, 1, err);
+
+		if (result == 0)
+			result = jail_client_runners(batch->old.client, &batch->settings.old_runners, err);
+		if (kept)
+			setenv(name, kept, 1);
+		else
+			unsetenv(name);
+		result = result < 0 ? err_wrap(err, "--old-runners") : 0;
+	}
 	if (result == 0)
 		replay_settings_key(&batch->settings, batch->runners, batch->key);
 	if (result == 0 && batch->settings.live)
@@ -151,14 +148,7 @@ static int run_batch(struct replay_batch *batch, struct err *err)
 	return result == 0 ? replay_batch_run(batch, err) : result;
 }
 
-/* One heap for all threads, whose free end goes back to the kernel: with one each they grew by 1.4 kB a run, because
- * what a thread makes the main thread frees. The threads wait for jails, not for the heap. Before the first of them. */
 #define HEAP_KEPT (64 * 1024)
-static void keep_heap_small(void)
-{
-	mallopt(M_ARENA_MAX, 1);
-	mallopt(M_TRIM_THRESHOLD, HEAP_KEPT);
-}
 
 static int check_live(const struct replay_options *options, struct err *err)
 {
@@ -209,7 +199,11 @@ static int replay_run(void *arg, struct err *err)
 	auto_store struct store *store = NULL;
 	int result = replay_bless_check(&options->bless, err);
 
-	keep_heap_small();
+	/* One heap for all threads, whose free end goes back to the kernel: with one each they grew by 1.4 kB a run,
+	 * because what a thread makes the main thread frees. The threads wait for jails, not for the heap. Before the
+	 * first of them. */
+	mallopt(M_ARENA_MAX, 1);
+	mallopt(M_TRIM_THRESHOLD, HEAP_KEPT);
 	if (result == 0)
 		result = replay_normalisers_load(&options->normalisers, err);
 	if (result == 0)

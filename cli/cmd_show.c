@@ -155,25 +155,6 @@ static int runtime_of(struct store *store, const char *id, struct json_object **
 	return result < 0 || !text ? result : json_parse(text, strlen(text), ret, err);
 }
 
-static void show_outcome(const struct store_execution *e)
-{
-	char setup[CLI_TEXT_SIZE];
-
-	printf("%-14s%s%s%s  ", "verdict", cli_colour_on(stdout, cli_verdict_colour(e->verdict)), e->verdict,
-	       cli_colour_off(stdout));
-	cli_print_safe(stdout, e->message, strlen(e->message));
-	putchar('\n');
-	if (e->exit_code >= 0)
-		printf("%-14s%d\n", "exit code", e->exit_code);
-	if (e->signal)
-		printf("%-14s%d (%s)\n", "signal", e->signal, sigabbrev_np(e->signal) ? sigabbrev_np(e->signal) : "?");
-	line_usage("compile", &e->compile);
-	line_usage("run", &e->run);
-	cli_text_duration(e->setup_us, setup);
-	printf("%-14s%s, %s\n", "set-up", setup, e->warm ? "warm" : "cold");
-	line("details", e->result_json);
-}
-
 static void show_facts(const struct store_execution *e)
 {
 	line("id", e->id);
@@ -197,9 +178,24 @@ static void show_facts(const struct store_execution *e)
 	line("environment", e->env_json && !streq(e->env_json, "{}") ? e->env_json : NULL);
 	line("limits", e->limits_json);
 	line("network", e->network ? "yes" : NULL);
-	if (e->state == STORE_FINISHED)
-		show_outcome(e);
-	else if (e->state == STORE_INTERRUPTED)
+	if (e->state == STORE_FINISHED) {
+		char setup[CLI_TEXT_SIZE];
+
+		printf("%-14s%s%s%s  ", "verdict", cli_colour_on(stdout, cli_verdict_colour(e->verdict)), e->verdict,
+		       cli_colour_off(stdout));
+		cli_print_safe(stdout, e->message, strlen(e->message));
+		putchar('\n');
+		if (e->exit_code >= 0)
+			printf("%-14s%d\n", "exit code", e->exit_code);
+		if (e->signal)
+			printf("%-14s%d (%s)\n", "signal", e->signal,
+			       sigabbrev_np(e->signal) ? sigabbrev_np(e->signal) : "?");
+		line_usage("compile", &e->compile);
+		line_usage("run", &e->run);
+		cli_text_duration(e->setup_us, setup);
+		printf("%-14s%s, %s\n", "set-up", setup, e->warm ? "warm" : "cold");
+		line("details", e->result_json);
+	} else if (e->state == STORE_INTERRUPTED)
 		line("message", *e->message ? e->message : "the server ended while it ran");
 }
 

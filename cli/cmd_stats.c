@@ -67,20 +67,6 @@ static void time_key(int64_t us, const char *by, char ret[KEY_SIZE])
 	strftime(ret, KEY_SIZE, streq(by, "hour") ? "%Y-%m-%d %H:00" : "%Y-%m-%d", &parts);
 }
 
-/* The same failure has the same sentence but for its figures. */
-static void message_key(const struct store_execution *e, char ret[KEY_SIZE])
-{
-	size_t length = (size_t)snprintf(ret, KEY_SIZE, "%s: ", e->verdict);
-
-	for (const char *p = e->message; *p != '\0' && length + 2 < KEY_SIZE; p++) {
-		const bool digit = *p >= '0' && *p <= '9';
-
-		if (!digit || ret[length - 1] != '#')
-			ret[length++] = digit ? '#' : *p;
-	}
-	ret[length] = '\0';
-}
-
 static const char *text_key(const char *by, const struct store_execution *e)
 {
 	if (streq(by, "owner"))
@@ -96,26 +82,18 @@ static const char *text_key(const char *by, const struct store_execution *e)
 
 /* -------- adding up ----------------------------------------------------------------------------------- */
 
-/* The place of the key, or where it belongs. */
-static size_t find(const struct adding *adding, const char *key)
+static struct group *group_of(struct adding *adding, const char *key)
 {
-	size_t low = 0, high = adding->count;
+	size_t place = 0, high = adding->count; /* where the key is, or belongs */
 
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
+	while (place < high) {
+		const size_t middle = place + (high - place) / 2;
 
 		if (strcmp(adding->groups[middle].key, key) < 0)
-			low = middle + 1;
+			place = middle + 1;
 		else
 			high = middle;
 	}
-	return low;
-}
-
-static struct group *group_of(struct adding *adding, const char *key)
-{
-	const size_t place = find(adding, key);
-
 	if (place < adding->count && streq(adding->groups[place].key, key))
 		return &adding->groups[place];
 	adding->groups = xrealloc(adding->groups, adding->count + 1, sizeof(*adding->groups));
@@ -189,9 +167,18 @@ static int add_run(void *arg, const struct store_execution *e)
 	}
 	if (by_time(adding->stats))
 		time_key(e->created_us, by, key);
-	else if (streq(by, "message"))
-		message_key(e, key);
-	else
+	else if (streq(by, "message")) {
+		/* The same failure has the same sentence but for its figures. */
+		size_t length = (size_t)snprintf(key, KEY_SIZE, "%s: ", e->verdict);
+
+		for (const char *p = e->message; *p != '\0' && length + 2 < KEY_SIZE; p++) {
+			const bool digit = *p >= '0' && *p <= '9';
+
+			if (!digit || key[length - 1] != '#')
+				key[length++] = digit ? '#' : *p;
+		}
+		key[length] = '\0';
+	} else
 		snprintf(key, sizeof(key), "%.*s", KEY_SIZE - 1, text_key(by, e));
 	if (!streq(by, "message") || (e->state != STORE_RUNNING && !streq(e->verdict, "OK")))
 		add(group_of(adding, key), e);
@@ -239,23 +226,6 @@ static int64_t percentile(const struct group *group, size_t percent)
 	return group->n_walls == 0 ? 0 : group->walls[(group->n_walls - 1) * percent / 100];
 }
 
-static void add_group_row(const struct adding *adding, const struct group *group)
-{
-	struct json_object *row = json_object_new_object();
-
-	json_add_bytes(row, adding->stats->by, group->key, strlen(group->key));
-	json_add_int(row, "runs", group->runs);
-	json_add_int(row, "failed", group->failed);
-	json_add_int(row, "network", group->network);
-	json_add_int(row, "cpu", group->cpu_us);
-	json_add_int(row, "wall_p50", percentile(group, 50));
-	json_add_int(row, "wall_p95", percentile(group, 95));
-	json_add_int(row, "wall_max", percentile(group, 100));
-	json_add_int(row, "memory_max", group->memory_max);
-	json_add_int(row, "bytes", group->bytes);
-	json_object_array_add(adding->rows, row);
-}
-
 /* A column of the table alone. */
 static void add_bar(struct json_object *row, int64_t part, int64_t most)
 {
@@ -293,7 +263,20 @@ static int sum_up(struct adding *adding, struct store *store, struct err *err)
 	if (!by_time(stats) && adding->count > 0)
 		qsort(adding->groups, adding->count, sizeof(*adding->groups), by_runs);
 	for (size_t i = 0; i < MIN(adding->count, adding->most); i++) {
-		add_group_row(adding, &adding->groups[i]);
+		const struct group *group = &adding->groups[i];
+		struct json_object *row = json_object_new_object();
+
+		json_add_bytes(row, adding->stats->by, group->key, strlen(group->key));
+		json_add_int(row, "runs", group->runs);
+		json_add_int(row, "failed", group->failed);
+		json_add_int(row, "network", group->network);
+		json_add_int(row, "cpu", group->cpu_us);
+		json_add_int(row, "wall_p50", percentile(group, 50));
+		json_add_int(row, "wall_p95", percentile(group, 95));
+		json_add_int(row, "wall_max", percentile(group, 100));
+		json_add_int(row, "memory_max", group->memory_max);
+		json_add_int(row, "bytes", group->bytes);
+		json_object_array_add(adding->rows, row);
 		most_runs = MAX(most_runs, adding->groups[i].runs);
 	}
 	for (size_t i = 0; by_time(stats) && !stats->common.json && i < json_object_array_length(adding->rows); i++)
@@ -321,36 +304,6 @@ static void add_refusal(void *arg, const struct store_refusal *refusal)
 	group->first_us = group->runs > 0 ? MIN(group->first_us, refusal->at_us) : refusal->at_us;
 	group->last_us = MAX(group->last_us, refusal->at_us);
 	group->runs += refusal->count;
-}
-
-static int show_limits(struct adding *adding, struct store *store, struct err *err)
-{
-	static const struct cli_field fields[] = {
-		{"limit", "LIMIT", CLI_AS_TEXT, CLI_BOLD, 0},   {"owner", "OWNER", CLI_AS_TEXT, 0, 0},
-		{"refused", "REFUSED", CLI_AS_COUNT, 0, 0},     {"first_us", "FIRST", CLI_AS_TIME, 0, 0},
-		{"last_us", "LAST", CLI_AS_TIME, 0, 0},
-	};
-	const struct cli_filter *filter = &adding->stats->filter;
-	int result = store_refused_list(store, filter->since_us, filter->until_us, add_refusal, adding, err);
-
-	if (result == 0 && adding->count > 0)
-		qsort(adding->groups, adding->count, sizeof(*adding->groups), by_runs);
-	for (size_t i = 0; i < MIN(adding->count, adding->most); i++) {
-		struct group *group = &adding->groups[i];
-		struct json_object *row = json_object_new_object();
-		char *owner = group->key + strcspn(group->key, " ");
-
-		*owner = '\0';
-		json_add_string(row, "limit", group->key);
-		json_add_string(row, "owner", owner + 1);
-		json_add_int(row, "refused", group->runs);
-		json_add_int(row, "first_us", group->first_us);
-		json_add_int(row, "last_us", group->last_us);
-		json_object_array_add(adding->rows, row);
-	}
-	if (result == 0)
-		cli_print_rows(adding->rows, fields, ARRAY_SIZE(fields), adding->stats->common.json);
-	return result;
 }
 
 static void add_owner(void *arg, const struct store_view_owner *owner)
@@ -429,25 +382,6 @@ static int add_slow(void *arg, const struct store_execution *e)
 	return 0;
 }
 
-static int show_slowest(struct adding *adding, struct store *store, struct err *err)
-{
-	static const struct cli_field fields[] = {
-		{"id", "RUN", CLI_AS_TEXT, CLI_BOLD, 0},        {"created_us", "STARTED", CLI_AS_TIME, 0, 0},
-		{"owner", "OWNER", CLI_AS_TEXT, 0, 0},          {"language", "LANGUAGE", CLI_AS_TEXT, 0, 0},
-		{"verdict", "", CLI_AS_TEXT, 0, 0},             {"wall", "WALL", CLI_AS_DURATION, 0, 0},
-		{"cpu", "CPU", CLI_AS_DURATION, 0, 0},
-	};
-	struct store_filter filter;
-
-	cli_filter_to_store(&adding->stats->filter, &filter);
-	int result = store_execution_list(store, &filter, add_slow, adding, err);
-
-	keep_slowest(adding);
-	if (result == 0)
-		cli_print_rows(adding->rows, fields, ARRAY_SIZE(fields), adding->stats->common.json);
-	return result;
-}
-
 static int stats_run(void *options, struct err *err)
 {
 	struct stats *stats = options;
@@ -462,13 +396,50 @@ static int stats_run(void *options, struct err *err)
 	if (stats->by == NULL)
 		stats->by = "owner";
 	adding.most = stats->limit > 0 ? (size_t)stats->limit : by_time(stats) ? SIZE_MAX : SHOWN;
-	if (streq(stats->by, "limit"))
-		result = show_limits(&adding, store, err);
-	else if (streq(stats->by, "disk"))
+	if (streq(stats->by, "limit")) {
+		static const struct cli_field fields[] = {
+			{"limit", "LIMIT", CLI_AS_TEXT, CLI_BOLD, 0}, {"owner", "OWNER", CLI_AS_TEXT, 0, 0},
+			{"refused", "REFUSED", CLI_AS_COUNT, 0, 0},   {"first_us", "FIRST", CLI_AS_TIME, 0, 0},
+			{"last_us", "LAST", CLI_AS_TIME, 0, 0},
+		};
+		const struct cli_filter *filter = &adding.stats->filter;
+		result = store_refused_list(store, filter->since_us, filter->until_us, add_refusal, &adding, err);
+
+		if (result == 0 && adding.count > 0)
+			qsort(adding.groups, adding.count, sizeof(*adding.groups), by_runs);
+		for (size_t i = 0; i < MIN(adding.count, adding.most); i++) {
+			struct group *group = &adding.groups[i];
+			struct json_object *row = json_object_new_object();
+			char *owner = group->key + strcspn(group->key, " ");
+
+			*owner = '\0';
+			json_add_string(row, "limit", group->key);
+			json_add_string(row, "owner", owner + 1);
+			json_add_int(row, "refused", group->runs);
+			json_add_int(row, "first_us", group->first_us);
+			json_add_int(row, "last_us", group->last_us);
+			json_object_array_add(adding.rows, row);
+		}
+		if (result == 0)
+			cli_print_rows(adding.rows, fields, ARRAY_SIZE(fields), adding.stats->common.json);
+	} else if (streq(stats->by, "disk"))
 		result = show_disk(&adding, store, config.retention.owner_mb << 20, err);
-	else if (streq(stats->by, "slowest"))
-		result = show_slowest(&adding, store, err);
-	else
+	else if (streq(stats->by, "slowest")) {
+		static const struct cli_field fields[] = {
+			{"id", "RUN", CLI_AS_TEXT, CLI_BOLD, 0}, {"created_us", "STARTED", CLI_AS_TIME, 0, 0},
+			{"owner", "OWNER", CLI_AS_TEXT, 0, 0},   {"language", "LANGUAGE", CLI_AS_TEXT, 0, 0},
+			{"verdict", "", CLI_AS_TEXT, 0, 0},      {"wall", "WALL", CLI_AS_DURATION, 0, 0},
+			{"cpu", "CPU", CLI_AS_DURATION, 0, 0},
+		};
+		struct store_filter filter;
+
+		cli_filter_to_store(&adding.stats->filter, &filter);
+		result = store_execution_list(store, &filter, add_slow, &adding, err);
+
+		keep_slowest(&adding);
+		if (result == 0)
+			cli_print_rows(adding.rows, fields, ARRAY_SIZE(fields), adding.stats->common.json);
+	} else
 		result = sum_up(&adding, store, err);
 	for (size_t i = 0; i < adding.count; i++)
 		free(adding.groups[i].walls);
