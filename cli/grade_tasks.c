@@ -44,8 +44,19 @@ static int parse_ks(const char *text, struct grading_tasks *ret, struct err *err
 
 /* -------- one sample ---------------------------------------------------------------------------------- */
 
-static void put_line(struct grading *grading, const struct grade_sample *sample, const struct grade_exam_result *result)
+static bool on_done(void *arg, const struct grade_sample *sample, const struct grade_exam_result *result)
 {
+	struct grading_tasks *grading = arg;
+	struct tally *tally = &grading->tallies[sample->task - grading->tasks.tasks];
+
+	tally->samples++;
+	grading->samples++;
+	tally->passed += result->verdict == GRADE_AC;
+	grading->passed += result->verdict == GRADE_AC;
+	grading->judge_errors += result->verdict == GRADE_JE;
+	grading->in_process += result->in_process;
+	grading->verdicts[result->verdict]++;
+	cli_progress_hide(&grading->grading->progress);
 	auto_json struct json_object *line = json_object_new_object();
 	struct json_object *id = NULL;
 
@@ -74,42 +85,22 @@ static void put_line(struct grading *grading, const struct grade_sample *sample,
 		.message = result->message,
 		.wall_us = result->wall_us,
 	};
-	grade_put_line(grading, line, &one);
-}
+	grade_put_line(grading->grading, line, &one);
+	if (!grading->grading->options->common.json) {
+		enum cli_colour colour = result->verdict == GRADE_AC ? CLI_GREEN : CLI_RED;
+		char time[CLI_TEXT_SIZE];
 
-static void print_text(const struct grade_sample *sample, const struct grade_exam_result *result)
-{
-	enum cli_colour colour = result->verdict == GRADE_AC ? CLI_GREEN : CLI_RED;
-	char time[CLI_TEXT_SIZE];
-
-	cli_text_duration(result->cpu_us, time);
-	printf("%s%-4s%s ", cli_colour_on(stdout, colour), grade_verdict_text(result->verdict),
-	       cli_colour_off(stdout));
-	cli_print_safe(stdout, sample->task->id, strlen(sample->task->id));
-	printf(" #%zu  %s", sample->number, time);
-	if (result->verdict != GRADE_AC) {
-		fputs("  ", stdout);
-		cli_print_safe(stdout, result->message, strcspn(result->message, "\n"));
+		cli_text_duration(result->cpu_us, time);
+		printf("%s%-4s%s ", cli_colour_on(stdout, colour), grade_verdict_text(result->verdict),
+		       cli_colour_off(stdout));
+		cli_print_safe(stdout, sample->task->id, strlen(sample->task->id));
+		printf(" #%zu  %s", sample->number, time);
+		if (result->verdict != GRADE_AC) {
+			fputs("  ", stdout);
+			cli_print_safe(stdout, result->message, strcspn(result->message, "\n"));
+		}
+		putchar('\n');
 	}
-	putchar('\n');
-}
-
-static bool on_done(void *arg, const struct grade_sample *sample, const struct grade_exam_result *result)
-{
-	struct grading_tasks *grading = arg;
-	struct tally *tally = &grading->tallies[sample->task - grading->tasks.tasks];
-
-	tally->samples++;
-	grading->samples++;
-	tally->passed += result->verdict == GRADE_AC;
-	grading->passed += result->verdict == GRADE_AC;
-	grading->judge_errors += result->verdict == GRADE_JE;
-	grading->in_process += result->in_process;
-	grading->verdicts[result->verdict]++;
-	cli_progress_hide(&grading->grading->progress);
-	put_line(grading->grading, sample, result);
-	if (!grading->grading->options->common.json)
-		print_text(sample, result);
 	fflush(stdout);
 	return result->verdict == GRADE_AC || !grading->grading->options->fail_fast;
 }

@@ -156,21 +156,6 @@ static int option_parse(const struct cli_command *command, int argc, char **argv
 	return value_set(option, value, (char *)options + offset, (size_t)argc, err);
 }
 
-static int count_check(const struct cli_command *command, const struct cli_common *common, struct err *err)
-{
-	if (common->help)
-		return 0;
-	if (common->n_args < command->min_args)
-		return err_set(err, ERR_INVALID, "%s wants %s: see sallyport %s --help", command->name,
-			       command->arguments, command->name);
-	if (common->n_args > command->max_args)
-		return err_set(err, ERR_INVALID, "'%s' is one argument too many: see sallyport %s --help",
-			       common->args[command->max_args], command->name);
-	if (common->rest && !command->takes_rest)
-		return err_set(err, ERR_INVALID, "%s takes nothing behind '--'", command->name);
-	return 0;
-}
-
 int cli_options_parse(const struct cli_command *command, int argc, char **argv, void *ret_options, struct err *err)
 {
 	struct cli_common *common = ret_options;
@@ -190,7 +175,19 @@ int cli_options_parse(const struct cli_command *command, int argc, char **argv, 
 			argv[1 + n_args++] = argv[i];
 	}
 	common->n_args = n_args;
-	return result < 0 ? result : count_check(command, common, err);
+	if (result < 0)
+		return result;
+	if (common->help)
+		return 0;
+	if (common->n_args < command->min_args)
+		return err_set(err, ERR_INVALID, "%s wants %s: see sallyport %s --help", command->name,
+			       command->arguments, command->name);
+	if (common->n_args > command->max_args)
+		return err_set(err, ERR_INVALID, "'%s' is one argument too many: see sallyport %s --help",
+			       common->args[command->max_args], command->name);
+	if (common->rest && !command->takes_rest)
+		return err_set(err, ERR_INVALID, "%s takes nothing behind '--'", command->name);
+	return 0;
 }
 
 void cli_options_clear(const struct cli_command *command, void *options)

@@ -202,18 +202,6 @@ static int terminal_width(FILE *out)
 	return size.ws_col;
 }
 
-static void table_measure(struct cli_table *table)
-{
-	for (size_t i = 0; i < table->n_columns; i++)
-		table->widths[i] =
-			MAX(table->widths[i], MAX(table->columns[i].min, text_width(table->columns[i].title)));
-	for (size_t i = table->printed * table->n_columns; i < table->n_cells; i++) {
-		int *width = &table->widths[i % table->n_columns];
-
-		*width = MAX(*width, text_width(table->cells[i]));
-	}
-}
-
 static void cell_print(const struct cli_table *table, FILE *out, size_t column, const char *text,
 		       enum cli_colour colour)
 {
@@ -238,7 +226,14 @@ static void cell_print(const struct cli_table *table, FILE *out, size_t column, 
 
 void cli_table_print(struct cli_table *table, FILE *out)
 {
-	table_measure(table);
+	for (size_t i = 0; i < table->n_columns; i++)
+		table->widths[i] =
+			MAX(table->widths[i], MAX(table->columns[i].min, text_width(table->columns[i].title)));
+	for (size_t i = table->printed * table->n_columns; i < table->n_cells; i++) {
+		int *width = &table->widths[i % table->n_columns];
+
+		*width = MAX(*width, text_width(table->cells[i]));
+	}
 	for (size_t i = 0; !table->titled && i < table->n_columns; i++)
 		cell_print(table, out, i, table->columns[i].title, CLI_BOLD);
 	table->titled = true;

@@ -38,9 +38,48 @@ static void element(FILE *out, const char *before, const char *text, const char 
 	fputs(after, out);
 }
 
-/* How many of each label, in the order of their first appearance; the colour is that of the last case. */
-static void chart(const struct report_all *all, FILE *out)
+static void one(const struct report_item *item, FILE *out)
 {
+	fprintf(out, "<details%s><summary><b class=\"%s\">", item->state == REPORT_SKIP ? "" : " open",
+		states[item->state]);
+	element(out, "", item->label, "</b> ");
+	element(out, "", item->name, " ");
+	element(out, "<small>", item->group, "</small></summary>\n");
+	element(out, "<p>", item->message, "</p>\n");
+	if (item->details && *item->details) {
+		const char *details = item->details;
+
+		fputs("<pre>", out);
+		for (size_t length; *details; details += length + (details[length] == '\n')) {
+			const char *class = *details == '-'   ? "minus"
+					    : *details == '+' ? "plus"
+					    : *details == '@' ? "hunk"
+							      : "";
+			auto_free char *line = xstrndup(details, length = strcspn(details, "\n"));
+
+			fprintf(out, *class ? "<span class=\"%s\">" : "<span>", class);
+			report_escaped(out, line);
+			fputs("</span>\n", out);
+		}
+		fputs("</pre>\n", out);
+	}
+	fputs("</details>\n", out);
+}
+
+void report_html(const struct report_all *all, FILE *out)
+{
+	fputs("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+	      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n"
+	      "<meta name=\"viewport\" content=\"width=device-width\">\n",
+	      out);
+	element(out, "<title>", all->title, "</title>\n");
+	fprintf(out, "<style>%s</style>\n</head>\n<body>\n", style);
+	element(out, "<h1>", all->title, "</h1>\n");
+	fprintf(out,
+		"<p><b class=\"pass\">%zu passed</b>, <b class=\"fail\">%zu failed</b>, <b class=\"error\">%zu errors</b>, <b class=\"skip\">%zu skipped</b>; %.1f s</p>\n",
+		all->states[REPORT_PASS], all->states[REPORT_FAIL], all->states[REPORT_ERROR], all->states[REPORT_SKIP],
+		all->seconds);
+	/* How many of each label, in the order of their first appearance; the colour is that of the last case. */
 	struct report_values labels = {0};
 	size_t counts[REPORT_VALUES_MAX] = {0}, most = 1;
 	enum report_state state[REPORT_VALUES_MAX] = {0};
@@ -67,10 +106,6 @@ static void chart(const struct report_all *all, FILE *out)
 			counts[i]);
 	}
 	fputs("</svg>\n", out);
-}
-
-static void matrix_table(const struct report_all *all, FILE *out)
-{
 	struct report_matrix *matrix = xcalloc(1, sizeof(*matrix));
 
 	report_matrix(all, matrix);
@@ -95,53 +130,6 @@ static void matrix_table(const struct report_all *all, FILE *out)
 	}
 	fputs("</table>\n", out);
 	free(matrix);
-}
-
-static void details_lines(const char *details, FILE *out)
-{
-	fputs("<pre>", out);
-	for (size_t length; *details; details += length + (details[length] == '\n')) {
-		const char *class = *details == '-'   ? "minus"
-				    : *details == '+' ? "plus"
-				    : *details == '@' ? "hunk"
-						      : "";
-		auto_free char *line = xstrndup(details, length = strcspn(details, "\n"));
-
-		fprintf(out, *class ? "<span class=\"%s\">" : "<span>", class);
-		report_escaped(out, line);
-		fputs("</span>\n", out);
-	}
-	fputs("</pre>\n", out);
-}
-
-static void one(const struct report_item *item, FILE *out)
-{
-	fprintf(out, "<details%s><summary><b class=\"%s\">", item->state == REPORT_SKIP ? "" : " open",
-		states[item->state]);
-	element(out, "", item->label, "</b> ");
-	element(out, "", item->name, " ");
-	element(out, "<small>", item->group, "</small></summary>\n");
-	element(out, "<p>", item->message, "</p>\n");
-	if (item->details && *item->details)
-		details_lines(item->details, out);
-	fputs("</details>\n", out);
-}
-
-void report_html(const struct report_all *all, FILE *out)
-{
-	fputs("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-	      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n"
-	      "<meta name=\"viewport\" content=\"width=device-width\">\n",
-	      out);
-	element(out, "<title>", all->title, "</title>\n");
-	fprintf(out, "<style>%s</style>\n</head>\n<body>\n", style);
-	element(out, "<h1>", all->title, "</h1>\n");
-	fprintf(out,
-		"<p><b class=\"pass\">%zu passed</b>, <b class=\"fail\">%zu failed</b>, <b class=\"error\">%zu errors</b>, <b class=\"skip\">%zu skipped</b>; %.1f s</p>\n",
-		all->states[REPORT_PASS], all->states[REPORT_FAIL], all->states[REPORT_ERROR], all->states[REPORT_SKIP],
-		all->seconds);
-	chart(all, out);
-	matrix_table(all, out);
 	size_t left = all->count - all->states[REPORT_PASS], shown = 0;
 	if (left > 0)
 		fputs("<h2>Not as expected, or not run</h2>\n", out);

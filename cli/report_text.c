@@ -39,7 +39,7 @@ void report_matrix(const struct report_all *all, struct report_matrix *ret)
 
 /* -------- text and JSON Lines ------------------------------------------------------------------------- */
 
-static void print_matrix(const struct report_all *all, FILE *out)
+void report_text(const struct report_all *all, FILE *out)
 {
 	struct report_matrix *matrix = xcalloc(1, sizeof(*matrix));
 	struct cli_column columns[1 + REPORT_VALUES_MAX] = {{.title = "expected \\ now"}};
@@ -61,11 +61,6 @@ static void print_matrix(const struct report_all *all, FILE *out)
 	}
 	cli_table_print(table, out);
 	free(matrix);
-}
-
-void report_text(const struct report_all *all, FILE *out)
-{
-	print_matrix(all, out);
 	for (size_t i = 0; i < all->count; i++) {
 		const struct report_item *item = &all->items[i];
 

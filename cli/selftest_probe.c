@@ -40,17 +40,6 @@ static void on_output(void *arg, int64_t out, int64_t error)
 	((struct attempt *)arg)->wrote = out + error > 0;
 }
 
-static void add_name(struct buf *list, const char *name)
-{
-	if (list->length)
-		buf_putc(list, ',');
-	for (const unsigned char *c = (const unsigned char *)name; *c; c++)
-		if (*c <= ' ' || *c >= 0x7f || strchr("%,\"", *c))
-			buf_printf(list, "%%%02X", *c);
-		else
-			buf_putc(list, (char)*c);
-}
-
 /* Every file that comes out is the probe's own: what the host has does not begin so. */
 static const char *foul(int fd)
 {
@@ -73,7 +62,15 @@ static void on_file(void *arg, const struct jail_change *change)
 	struct attempt *attempt = arg;
 	const char *wrong = NULL;
 
-	add_name(change->kind == JAIL_FILE_NOT_KEPT ? &attempt->left : &attempt->kept, change->name);
+	struct buf *list = change->kind == JAIL_FILE_NOT_KEPT ? &attempt->left : &attempt->kept;
+
+	if (list->length)
+		buf_putc(list, ',');
+	for (const unsigned char *c = (const unsigned char *)change->name; *c; c++)
+		if (*c <= ' ' || *c >= 0x7f || strchr("%,\"", *c))
+			buf_printf(list, "%%%02X", *c);
+		else
+			buf_putc(list, (char)*c);
 	if (change->fd >= 0) {
 		wrong = change->mode & 06000 ? "has a setuid bit" : foul(change->fd);
 		close(change->fd);
