@@ -81,22 +81,6 @@ void replay_candidate_clear(struct replay_candidate *candidate)
 	replay_candidate_init(candidate);
 }
 
-static void take_files(struct replay_candidate *candidate, const struct job_replay *now)
-{
-	candidate->files = xcalloc(now->n_changes + 1, sizeof(*candidate->files));
-	candidate->names = xcalloc(now->n_changes + 1, sizeof(char *));
-	for (size_t i = 0; i < now->n_changes; i++) {
-		const struct job_change *change = &now->changes[i];
-		struct store_execution_file *file = &candidate->files[i];
-
-		file->file = change->file;
-		file->file.name = candidate->names[i] = xstrdup(change->name);
-		snprintf(file->change, sizeof(file->change), "%s", job_change_text(change->kind));
-		snprintf(file->reason, sizeof(file->reason), "%s", change->reason);
-	}
-	candidate->n_files = now->n_changes;
-}
-
 int replay_candidate_take(struct replay_candidate *candidate, const char *id, const struct job_replay *now,
 			  struct err *err)
 {
@@ -118,7 +102,18 @@ int replay_candidate_take(struct replay_candidate *candidate, const char *id, co
 	outcome->signal = jail->signal;
 	outcome->run = (struct store_usage){jail->run.wall_us, jail->run.cpu_user_us, jail->run.cpu_system_us,
 					    jail->run.memory_peak_bytes};
-	take_files(candidate, now);
+	candidate->files = xcalloc(now->n_changes + 1, sizeof(*candidate->files));
+	candidate->names = xcalloc(now->n_changes + 1, sizeof(char *));
+	for (size_t i = 0; i < now->n_changes; i++) {
+		const struct job_change *change = &now->changes[i];
+		struct store_execution_file *file = &candidate->files[i];
+
+		file->file = change->file;
+		file->file.name = candidate->names[i] = xstrdup(change->name);
+		snprintf(file->change, sizeof(file->change), "%s", job_change_text(change->kind));
+		snprintf(file->reason, sizeof(file->reason), "%s", change->reason);
+	}
+	candidate->n_files = now->n_changes;
 	return 0;
 }
 

@@ -98,23 +98,6 @@ char *replay_incomparable_with(const struct store_execution *execution, const st
 
 /* -------- streams ------------------------------------------------------------------------------------- */
 
-struct line {
-	const char *start;
-	size_t length;
-};
-
-/* The line that holds the byte `at`; beyond the end it is empty. */
-static struct line line_at(const char *data, size_t length, size_t at)
-{
-	const char *start, *end;
-
-	at = MIN(at, length);
-	start = at > 0 ? memrchr(data, '\n', at) : NULL;
-	start = start ? start + 1 : data;
-	end = memchr(data + at, '\n', length - at);
-	return (struct line){start, (size_t)((end ? end : data + length) - start)};
-}
-
 static size_t common(const char *a, const char *b, size_t length)
 {
 	size_t at = 0;
@@ -124,23 +107,19 @@ static size_t common(const char *a, const char *b, size_t length)
 	return at;
 }
 
-/* A line so long that the difference is beyond what is shown: begin a little before it. */
-static struct line shown(const char *data, size_t length, size_t at)
-{
-	struct line line = line_at(data, length, at);
-	size_t before = (size_t)(data + MIN(at, length) - line.start);
-
-	if (before > LINE_SHOWN / 2) {
-		line.start += before - LINE_SHOWN / 2;
-		line.length -= before - LINE_SHOWN / 2;
-	}
-	return line;
-}
-
+/* The line that holds the byte `at`; beyond the end it is empty. Where it is so long that the difference is beyond what
+ * is shown, it begins a little before that. */
 static char *describe(const char *data, size_t length, size_t at)
 {
-	struct line line = shown(data, length, at);
-	auto_free char *text = printable(line.start, line.length);
+	const size_t place = MIN(at, length);
+	const char *start = place > 0 ? memrchr(data, '\n', place) : NULL;
+	const char *end = memchr(data + place, '\n', length - place);
+
+	start = start ? start + 1 : data;
+	end = end ? end : data + length;
+	if ((size_t)(data + place - start) > LINE_SHOWN / 2)
+		start = data + place - LINE_SHOWN / 2;
+	auto_free char *text = printable(start, (size_t)(end - start));
 
 	return at >= length ? xasprintf("\"%s\" and there it ends", text) : xasprintf("\"%s\"", text);
 }
@@ -162,52 +141,23 @@ static bool several_lines(const struct normalise_text *text)
 	return newline && newline + 1 < text->data + text->length;
 }
 
-static char *diff_of(const struct normalise_text *then, const struct normalise_text *now)
-{
-	struct buf text;
-
-	if (!several_lines(then) && !several_lines(now))
-		return NULL;
-	buf_init(&text, SIZE_MAX / 2);
-	diff_unified(then->data, then->length, now->data, now->length, DIFF_LINES, &text);
-	buf_putc(&text, '\0');
-	return buf_steal(&text, NULL);
-}
-
 static void streams_differ(const struct stream *stream, const struct normalise_text *then,
 			   const struct normalise_text *now, struct replay_report *report)
 {
 	size_t at = common(then->data, now->data, MIN(then->length, now->length)), lines = 1;
+	auto_buf struct buf diff = {0};
 
 	for (size_t i = 0; i < at; i++)
 		lines += then->data[i] == '\n';
+	if (several_lines(then) || several_lines(now)) {
+		buf_init(&diff, SIZE_MAX / 2);
+		diff_unified(then->data, then->length, now->data, now->length, DIFF_LINES, &diff);
+		buf_putc(&diff, '\0');
+	}
 	replay_differ(report, stream->class,
 		      (struct replay_difference){xstrdup(stream->name), lines, describe(then->data, then->length, at),
 						 describe(now->data, now->length, at),
-						 diff_of(then, now)});
-}
-
-/* What the run did goes into report->outcome: that it was as recorded, or the normalised text. */
-static void compare_texts(const struct replay_settings *settings, const struct stream *stream,
-			  const struct normalise_text *then, const struct normalise_text *now,
-			  struct replay_report *report)
-{
-	size_t shorter = MIN(then->length, now->length), at = common(then->data, now->data, shorter);
-	unsigned hidden = 0;
-
-	if (at == shorter && (stream->prefix_only || then->length == now->length)) {
-		buf_puts(&report->outcome, "as recorded");
-	} else if (stream->prefix_only) {
-		streams_differ(stream, then, now, report);
-	} else if (normalise_equal(settings->normalisers, then, now, &hidden)) {
-		report->class = MAX(report->class, REPLAY_EQUAL);
-		report->hidden_by |= hidden;
-		buf_puts(&report->outcome, "as recorded");
-	} else {
-		streams_differ(stream, then, now, report);
-		normalise(settings->normalisers, now, &report->outcome);
-	}
-	buf_putc(&report->outcome, '\0');
+						 diff.data ? buf_steal(&diff, NULL) : NULL});
 }
 
 static void add_up(unsigned normalisers, const struct normalise_text *text, struct store_result_sum *ret)
@@ -248,7 +198,23 @@ static int compare_stream(struct store *store, const struct replay_settings *set
 	const struct normalise_text was = {then, then_length, stream->then};
 	const struct normalise_text is = {now, now_length, window};
 
-	compare_texts(settings, stream, &was, &is, report);
+	/* What the run did goes into report->outcome: that it was as recorded, or the normalised text. */
+	size_t shorter = MIN(was.length, is.length), at = common(was.data, is.data, shorter);
+	unsigned hidden = 0;
+
+	if (at == shorter && (stream->prefix_only || was.length == is.length)) {
+		buf_puts(&report->outcome, "as recorded");
+	} else if (stream->prefix_only) {
+		streams_differ(stream, &was, &is, report);
+	} else if (normalise_equal(settings->normalisers, &was, &is, &hidden)) {
+		report->class = MAX(report->class, REPLAY_EQUAL);
+		report->hidden_by |= hidden;
+		buf_puts(&report->outcome, "as recorded");
+	} else {
+		streams_differ(stream, &was, &is, report);
+		normalise(settings->normalisers, &is, &report->outcome);
+	}
+	buf_putc(&report->outcome, '\0');
 	add_up(settings->normalisers, &is, stream->sum);
 	return 0;
 }

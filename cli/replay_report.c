@@ -127,19 +127,6 @@ static void print_safe(FILE *out, const char *before, const char *text)
 	cli_print_safe(out, text, strlen(text));
 }
 
-/* In what the runner differs from that of the recorded run. */
-static void print_runtime(FILE *out, struct json_object *list)
-{
-	for (size_t i = 0; list && i < json_object_array_length(list); i++) {
-		struct json_object *one = json_object_array_get_idx(list, i);
-
-		print_safe(out, "  ran on another ", json_get_string(one, "what"));
-		print_safe(out, ": recorded ", json_get_string(one, "recorded"));
-		print_safe(out, ", now ", json_get_string(one, "now"));
-		fputc('\n', out);
-	}
-}
-
 static void print_difference(FILE *out, struct json_object *difference)
 {
 	struct json_object *line = json_get(difference, "line", json_type_int);
@@ -183,7 +170,17 @@ void replay_print(FILE *out, const char *report)
 	fputc('\n', out);
 	for (size_t i = 0; i < json_object_array_length(differences); i++)
 		print_difference(out, json_object_array_get_idx(differences, i));
-	print_runtime(out, json_get(object, "runtime", json_type_array));
+	/* In what the runner differs from that of the recorded run. */
+	struct json_object *list = json_get(object, "runtime", json_type_array);
+
+	for (size_t i = 0; list && i < json_object_array_length(list); i++) {
+		struct json_object *one = json_object_array_get_idx(list, i);
+
+		print_safe(out, "  ran on another ", json_get_string(one, "what"));
+		print_safe(out, ": recorded ", json_get_string(one, "recorded"));
+		print_safe(out, ", now ", json_get_string(one, "now"));
+		fputc('\n', out);
+	}
 }
 
 void replay_details(struct json_object *differences, struct buf *ret)

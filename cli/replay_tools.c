@@ -19,27 +19,6 @@ int replay_tools_connect(const struct config *config, struct upstream **ret, str
 	return result;
 }
 
-/* The policy is that of the servers' entries, and nobody is there to be asked. */
-static int ask_servers(const struct replay_tools *tools, const struct store_execution *execution,
-		       const struct store_tools *recorded, struct job_tools **ret, struct err *err)
-{
-	auto_free const char **names = xcalloc(recorded->n_servers + 1, sizeof(*names));
-
-	for (size_t i = 0; i < recorded->n_servers; i++)
-		names[i] = recorded->servers[i].name;
-	const struct bridge_tools_spec spec = {.bridge = tools->bridge,
-					       .upstream = tools->upstream,
-					       .config = tools->config,
-					       .store = tools->store,
-					       .owner = execution->owner,
-					       .grant = "*",
-					       .servers = {.items = names, .count = recorded->n_servers},
-					       .runner = execution->language,
-					       .refusal = "nobody can be asked in a replay"};
-
-	return bridge_tools_new(&spec, ret, err) < 0 ? err_wrap(err, "--live") : 0;
-}
-
 int replay_tools(void *arg, const struct store_execution *execution, struct job_tools **ret, struct err *err)
 {
 	struct replay_tools *tools = arg;
@@ -51,9 +30,24 @@ int replay_tools(void *arg, const struct store_execution *execution, struct job_
 	*ret = NULL;
 	if (result == 0 && given && !tools->bridge)
 		result = bridge_start(tools->upstream, &tools->bridge, err);
-	if (result == 0 && given && tools->upstream && streq(execution->id, tools->id))
-		result = ask_servers(tools, execution, &recorded, ret, err);
-	else if (result == 0 && given)
+	if (result == 0 && given && tools->upstream && streq(execution->id, tools->id)) {
+		/* The policy is that of the servers' entries, and nobody is there to be asked. */
+		auto_free const char **names = xcalloc(recorded.n_servers + 1, sizeof(*names));
+
+		for (size_t i = 0; i < recorded.n_servers; i++)
+			names[i] = recorded.servers[i].name;
+		const struct bridge_tools_spec spec = {.bridge = tools->bridge,
+						       .upstream = tools->upstream,
+						       .config = tools->config,
+						       .store = tools->store,
+						       .owner = execution->owner,
+						       .grant = "*",
+						       .servers = {.items = names, .count = recorded.n_servers},
+						       .runner = execution->language,
+						       .refusal = "nobody can be asked in a replay"};
+
+		result = bridge_tools_new(&spec, ret, err) < 0 ? err_wrap(err, "--live") : 0;
+	} else if (result == 0 && given)
 		result = bridge_cassette_new(tools->bridge, tools->config, &recorded, execution->language, ret, err);
 	store_tools_clear(&recorded);
 	return result;
@@ -62,23 +56,10 @@ int replay_tools(void *arg, const struct store_execution *execution, struct job_
 /* -------- the difference ------------------------------------------------------------------------------ */
 
 /* What real servers answer to the same calls. */
-static void compare_answers(const struct store_tools *recorded, const struct store_tools *now,
-			    struct replay_report *report)
-{
-	struct bridge_cassette_answer differs;
-
-	if (!bridge_cassette_answers(recorded, now, &differs))
-		return;
-	replay_differ(report, REPLAY_ANSWERS,
-		      (struct replay_difference){xasprintf("answers of tools, %zu in all: call %lld, %s.%s",
-							   differs.count, (long long)differs.now->seq,
-							   differs.now->server, differs.now->tool),
-						 0, differs.was_text, differs.now_text, NULL});
-}
-
 int replay_tools_compare(struct store *store, const struct store_execution *execution, const struct job_replay *now,
 			 bool live, struct replay_report *report, struct err *err)
 {
+	struct bridge_cassette_answer differs;
 	struct store_tools recorded = {0};
 	int result = store_tools_expected(store, execution->id, execution->generation, &recorded, err);
 	auto_free char *difference = result == 0 ? bridge_cassette_difference(&recorded, &now->tools) : NULL;
@@ -87,8 +68,12 @@ int replay_tools_compare(struct store *store, const struct store_execution *exec
 		replay_differ(report, REPLAY_DIVERGED,
 			      (struct replay_difference){xstrdup("tools"), 0, xasprintf("%zu calls", recorded.n_calls),
 							 steal(&difference), NULL});
-	if (result == 0 && live)
-		compare_answers(&recorded, &now->tools, report);
+	if (result == 0 && live && bridge_cassette_answers(&recorded, &now->tools, &differs))
+		replay_differ(report, REPLAY_ANSWERS,
+			      (struct replay_difference){xasprintf("answers of tools, %zu in all: call %lld, %s.%s",
+								   differs.count, (long long)differs.now->seq,
+								   differs.now->server, differs.now->tool),
+							 0, differs.was_text, differs.now_text, NULL});
 	store_tools_clear(&recorded);
 	return result;
 }

@@ -330,14 +330,6 @@ static void compare_runtime(const struct replay_runner *runner, const struct sto
 	job_runtime_compare(recorded, now, add_member, report->runtime);
 }
 
-static void put_instead(const struct replay_instead *instead, struct store_execution *execution)
-{
-	free(execution->code.data);
-	free(steal(&execution->entry));
-	execution->code = (struct store_text){xmemdup(instead->code, instead->length), instead->length, ""};
-	snprintf(execution->language, sizeof(execution->language), "%s", instead->language);
-}
-
 /* What became of it is expected from now on, unless it is what was expected, or not sure. */
 static void bless(const struct replay_runner *runner, bool new, struct replay_report *report)
 {
@@ -365,17 +357,6 @@ static char *obstacle(const struct replay_runner *runner, const struct store_exe
 	return replay_incomparable_with(execution, &runner->secrets);
 }
 
-/* What runs of this owner can be given: what the command line names goes before the folder. */
-static int find_secrets(struct replay_runner *runner, const char *owner, struct err *err)
-{
-	const struct job_secrets *given = runner->settings->secrets;
-	int result = job_secrets_folder(runner->config->tools.secrets_dir, owner, &runner->secrets, err);
-
-	for (size_t i = 0; given && i < given->count; i++)
-		job_secrets_add(&runner->secrets, given->names[i], given->values[i]);
-	return result;
-}
-
 void replay_one(struct replay_runner *runner, const char *id, struct store_result *ret)
 {
 	struct store_execution execution = {0};
@@ -385,8 +366,14 @@ void replay_one(struct replay_runner *runner, const char *id, struct store_resul
 
 	if (result == 0)
 		result = store_baseline_apply(runner->store, &execution, &err);
-	if (result == 0)
-		result = find_secrets(runner, execution.owner, &err);
+	if (result == 0) {
+		/* What runs of this owner can be given: what the command line names goes before the folder. */
+		const struct job_secrets *given = runner->settings->secrets;
+		result = job_secrets_folder(runner->config->tools.secrets_dir, execution.owner, &runner->secrets, &err);
+
+		for (size_t i = 0; given && i < given->count; i++)
+			job_secrets_add(&runner->secrets, given->names[i], given->values[i]);
+	}
 	replay_report_init(&trials.first);
 	replay_report_init(&trials.other);
 	if (result < 0) {
@@ -395,8 +382,15 @@ void replay_one(struct replay_runner *runner, const char *id, struct store_resul
 	} else if ((trials.first.reason = obstacle(runner, &execution)) != NULL) {
 		trials.first.class = REPLAY_NOT_REPLAYABLE;
 	} else {
-		if (runner->instead)
-			put_instead(runner->instead, &execution);
+		if (runner->instead) {
+			const struct replay_instead *instead = runner->instead;
+
+			free(execution.code.data);
+			free(steal(&execution.entry));
+			execution.code =
+				(struct store_text){xmemdup(instead->code, instead->length), instead->length, ""};
+			snprintf(execution.language, sizeof(execution.language), "%s", instead->language);
+		}
 		run_trials(runner, &execution, &trials);
 		compare_runtime(runner, &execution, &trials.first);
 		if (runner->bless)
