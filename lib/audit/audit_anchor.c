@@ -125,17 +125,6 @@ static int64_t size_anchored(const struct audit_signer *signer, const char *anch
 	return size;
 }
 
-static int remember(const struct audit_signer *signer, const char *anchor, struct buf *others, struct err *err)
-{
-	buf_printf(others, "%lld %s\n", (long long)signer->n_signed, anchor);
-	auto_close int fd = openat(signer->dir_fd, ANCHORED_NEW, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-
-	if (fd < 0 || write_all(fd, others->data, others->length) < 0 || fsync(fd) < 0 ||
-	    renameat(signer->dir_fd, ANCHORED_NEW, signer->dir_fd, ANCHORED) < 0)
-		return err_errno(err, "writing %s/" ANCHORED, signer->folder);
-	return 0;
-}
-
 int audit_anchor_send(const struct audit_signer *signer, const char *anchor, struct err *err)
 {
 	auto_buf struct buf others = {0}, note = {0};
@@ -158,5 +147,13 @@ int audit_anchor_send(const struct audit_signer *signer, const char *anchor, str
 		return result;
 	buf_add(&note, text, length);
 	result = kind->send(signer, rest, &note, MAX(had, 0), err);
-	return result < 0 ? result : remember(signer, anchor, &others, err);
+	if (result < 0)
+		return result;
+	buf_printf(&others, "%lld %s\n", (long long)signer->n_signed, anchor);
+	auto_close int fd = openat(signer->dir_fd, ANCHORED_NEW, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+
+	if (fd < 0 || write_all(fd, others.data, others.length) < 0 || fsync(fd) < 0 ||
+	    renameat(signer->dir_fd, ANCHORED_NEW, signer->dir_fd, ANCHORED) < 0)
+		return err_errno(err, "writing %s/" ANCHORED, signer->folder);
+	return 0;
 }

@@ -52,25 +52,6 @@ static int read_log(const char *database, struct levels *levels, struct err *err
 	return result;
 }
 
-/* *ret_root: of the first `size` leaves; 0 < size. */
-static void build(struct levels *levels, uint64_t size, struct audit_hash *ret_root)
-{
-	int level = 0;
-
-	levels->size = size;
-	for (uint64_t n = size; n > 1; n = (n + 1) / 2, level++) {
-		const struct audit_hash *below = levels->nodes[level];
-		struct audit_hash *nodes = xcalloc((n + 1) / 2, sizeof(*nodes));
-
-		for (uint64_t i = 0; i < n / 2; i++)
-			audit_tree_node(&below[2 * i], &below[2 * i + 1], &nodes[i]);
-		if (n % 2 != 0)
-			nodes[n / 2] = below[n - 1];
-		levels->nodes[level + 1] = nodes;
-	}
-	*ret_root = levels->nodes[level][0];
-}
-
 static size_t path(const struct levels *levels, uint64_t index, struct audit_hash ret[AUDIT_TREE_DEPTH])
 {
 	size_t count = 0;
@@ -131,7 +112,22 @@ int audit_bundle_prove(struct store_bundle *bundle, const char *database, const 
 				 (unsigned long long)levels.size);
 	if (result < 0)
 		return result;
-	build(&levels, checkpoint != NULL && signed_by.size > 0 ? signed_by.size : levels.size, &root);
+	/* The root of the first `size` leaves; 0 < size. */
+	uint64_t size = checkpoint != NULL && signed_by.size > 0 ? signed_by.size : levels.size;
+	int level = 0;
+
+	levels.size = size;
+	for (uint64_t n = size; n > 1; n = (n + 1) / 2, level++) {
+		const struct audit_hash *below = levels.nodes[level];
+		struct audit_hash *nodes = xcalloc((n + 1) / 2, sizeof(*nodes));
+
+		for (uint64_t i = 0; i < n / 2; i++)
+			audit_tree_node(&below[2 * i], &below[2 * i + 1], &nodes[i]);
+		if (n % 2 != 0)
+			nodes[n / 2] = below[n - 1];
+		levels.nodes[level + 1] = nodes;
+	}
+	root = levels.nodes[level][0];
 	if (checkpoint != NULL && memcmp(&root, &signed_by.root, sizeof(root)) != 0)
 		return err_set(err, ERR_CORRUPT, "%s is of another log than the one that is here", checkpoint);
 	result = prove_all(bundle, &levels, err);

@@ -250,24 +250,6 @@ static int write_level(const char *folder, int level, struct audit_hash *hashes,
 	return 0;
 }
 
-static int write_tiles(struct covered *covered, const char *folder, struct err *err)
-{
-	uint64_t count = covered->size;
-	int result = make_folder(folder, err);
-
-	for (uint64_t i = 0; result == 0 && i * TILE_WIDTH < covered->size; i++) {
-		const struct buf *bundle = &covered->bundles[i];
-		const struct tile tile = {"entries", i,
-					  (size_t)MIN(covered->size - i * TILE_WIDTH, (uint64_t)TILE_WIDTH),
-					  bundle->data, bundle->length};
-
-		result = write_tile(folder, &tile, err);
-	}
-	for (int level = 0; result == 0 && count > 0; level++)
-		result = write_level(folder, level, covered->leaves, &count, err);
-	return result < 0 ? result : write_text(folder, "checkpoint", "", covered->note, covered->note_length, err);
-}
-
 int audit_tiles(const char *database, const char *checkpoint, const char *folder, int64_t *ret_entries, struct err *err)
 {
 	auto_covered struct covered covered = {0};
@@ -280,8 +262,23 @@ int audit_tiles(const char *database, const char *checkpoint, const char *folder
 	for (size_t i = 0; i < n_bundles; i++)
 		buf_init(&covered.bundles[i], SIZE_MAX / 2);
 	result = load_tree(database, &covered, err);
-	if (result == 0)
-		result = write_tiles(&covered, folder, err);
+	if (result == 0) {
+		uint64_t count = covered.size;
+		result = make_folder(folder, err);
+
+		for (uint64_t i = 0; result == 0 && i * TILE_WIDTH < covered.size; i++) {
+			const struct buf *bundle = &covered.bundles[i];
+			const struct tile tile = {"entries", i,
+						  (size_t)MIN(covered.size - i * TILE_WIDTH, (uint64_t)TILE_WIDTH),
+						  bundle->data, bundle->length};
+
+			result = write_tile(folder, &tile, err);
+		}
+		for (int level = 0; result == 0 && count > 0; level++)
+			result = write_level(folder, level, covered.leaves, &count, err);
+		result = result < 0 ? result
+				    : write_text(folder, "checkpoint", "", covered.note, covered.note_length, err);
+	}
 	for (size_t i = 0; i < n_bundles; i++)
 		buf_clear(&covered.bundles[i]);
 	free(covered.bundles);

@@ -31,17 +31,6 @@ static int write_file(int dir, const char *name, mode_t mode, const void *data, 
 	return 0;
 }
 
-static void print_private(const struct audit_key *key, const uint8_t seed[SIGN_SEED_SIZE], struct buf *out)
-{
-	uint8_t bytes[1 + SIGN_SEED_SIZE] = {1};
-
-	memcpy(bytes + 1, seed, SIGN_SEED_SIZE);
-	buf_printf(out, KEY_PREFIX "%s+%08x+", key->name, key->id);
-	base64_encode(out, bytes, sizeof(bytes));
-	buf_putc(out, '\n');
-	explicit_bzero(bytes, sizeof(bytes));
-}
-
 int audit_signer_init(const char *folder, const char *origin, struct buf *ret_vkey, struct err *err)
 {
 	uint8_t seed[SIGN_SEED_SIZE];
@@ -63,7 +52,13 @@ int audit_signer_init(const char *folder, const char *origin, struct buf *ret_vk
 	audit_key_from_seed(origin, seed, &key);
 	buf_init(&private, 1024);
 	buf_init(&public, 1024);
-	print_private(&key, seed, &private);
+	uint8_t bytes[1 + SIGN_SEED_SIZE] = {1};
+
+	memcpy(bytes + 1, seed, SIGN_SEED_SIZE);
+	buf_printf(&private, KEY_PREFIX "%s+%08x+", key.name, key.id);
+	base64_encode(&private, bytes, sizeof(bytes));
+	buf_putc(&private, '\n');
+	explicit_bzero(bytes, sizeof(bytes));
 	explicit_bzero(seed, sizeof(seed));
 	audit_key_print(&key, &public);
 	buf_puts(ret_vkey, public.data);

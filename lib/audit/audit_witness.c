@@ -75,19 +75,6 @@ static size_t take(char *data, size_t size, size_t count, void *arg)
 	return answer->overflow ? 0 : size * count;
 }
 
-static void set_up(CURL *curl, const char *address, const struct buf *body, struct buf *ret_answer)
-{
-	curl_easy_setopt(curl, CURLOPT_URL, address);
-	curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
-	curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT, CONNECT_SECONDS);
-	curl_easy_setopt(curl, CURLOPT_TIMEOUT, ANSWER_SECONDS);
-	curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
-	curl_easy_setopt(curl, CURLOPT_POSTFIELDS, body->data);
-	curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE, (long)body->length);
-	curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, take);
-	curl_easy_setopt(curl, CURLOPT_WRITEDATA, ret_answer);
-}
-
 /* Returns the status of HTTP. */
 static int post(const struct witness *witness, const struct buf *body, struct buf *ret_answer, struct err *err)
 {
@@ -99,7 +86,15 @@ static int post(const struct witness *witness, const struct buf *body, struct bu
 		curl_easy_cleanup(curl);
 		return err_set(err, ERR_SYSTEM, "libcurl does not start");
 	}
-	set_up(curl, witness->address, body, ret_answer);
+	curl_easy_setopt(curl, CURLOPT_URL, witness->address);
+	curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
+	curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT, CONNECT_SECONDS);
+	curl_easy_setopt(curl, CURLOPT_TIMEOUT, ANSWER_SECONDS);
+	curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
+	curl_easy_setopt(curl, CURLOPT_POSTFIELDS, body->data);
+	curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE, (long)body->length);
+	curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, take);
+	curl_easy_setopt(curl, CURLOPT_WRITEDATA, ret_answer);
 	curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers);
 	CURLcode code = curl_easy_perform(curl);
 
@@ -113,36 +108,6 @@ static int post(const struct witness *witness, const struct buf *body, struct bu
 		return err_set(err, ERR_UNAVAILABLE, "the witness %s at %s: %s", witness->key.name, witness->address,
 			       curl_easy_strerror(code));
 	return (int)status;
-}
-
-/* The checkpoint, and why it continues the one of `had` entries. */
-static void print_question(const struct audit_signer *signer, const struct audit_hash *leaves, int64_t had,
-			   const struct buf *note, struct buf *out)
-{
-	struct audit_hash proof[AUDIT_TREE_DEPTH];
-	size_t count = 0;
-
-	if (had > 0)
-		count = audit_tree_consistency(leaves, (uint64_t)signer->n_signed, (uint64_t)had, proof);
-	buf_printf(out, "old %lld\n", (long long)had);
-	for (size_t i = 0; i < count; i++) {
-		base64_encode(out, proof[i].bytes, SHA256_SIZE);
-		buf_putc(out, '\n');
-	}
-	buf_putc(out, '\n');
-	buf_add(out, note->data, note->length);
-}
-
-/* Kept before the anchor is said to have it. */
-static int keep(const struct audit_signer *signer, struct buf *cosigned, struct err *err)
-{
-	auto_close int fd =
-		openat(signer->dir_fd, AUDIT_SIGNER_COSIGNED, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
-
-	buf_putc(cosigned, '\n');
-	if (fd < 0 || write_all(fd, cosigned->data, cosigned->length) < 0 || fsync(fd) < 0)
-		return err_errno(err, "writing %s/" AUDIT_SIGNER_COSIGNED, signer->folder);
-	return 0;
 }
 
 static int take_signature(const struct audit_signer *signer, const struct witness *witness, const struct buf *note,
@@ -165,19 +130,14 @@ static int take_signature(const struct audit_signer *signer, const struct witnes
 		return err_set(err, ERR_UNAVAILABLE,
 			       "the witness %s answers without a signature of the key that was given",
 			       witness->key.name);
-	return keep(signer, &cosigned, err);
-}
+	/* Kept before the anchor is said to have it. */
+	auto_close int fd =
+		openat(signer->dir_fd, AUDIT_SIGNER_COSIGNED, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
 
-static int refused(const struct audit_signer *signer, const struct witness *witness, int status,
-		   const struct buf *answer, struct err *err)
-{
-	if (status == STATUS_CONFLICT || status == STATUS_PROOF)
-		return err_set(err, ERR_CORRUPT,
-			       "the witness %s signs nothing: it saw another history of this log than the %lld entries "
-			       "that are here (it says: %.120s)",
-			       witness->key.name, (long long)signer->n_signed, answer->data);
-	return err_set(err, ERR_UNAVAILABLE, "the witness %s answers HTTP %d: %.120s", witness->key.name, status,
-		       answer->data);
+	buf_putc(&cosigned, '\n');
+	if (fd < 0 || write_all(fd, cosigned.data, cosigned.length) < 0 || fsync(fd) < 0)
+		return err_errno(err, "writing %s/" AUDIT_SIGNER_COSIGNED, signer->folder);
+	return 0;
 }
 
 /* What a witness that saw another size says: -1, where it is none of ours. */
@@ -200,7 +160,19 @@ static int ask(const struct audit_signer *signer, const struct witness *witness,
 
 		buf_init(&question, 2 * AUDIT_NOTE_MAX);
 		buf_init(&answer, ANSWER_MAX);
-		print_question(signer, leaves, had, note, &question);
+		/* The checkpoint, and why it continues the one of `had` entries. */
+		struct audit_hash proof[AUDIT_TREE_DEPTH];
+		size_t count = 0;
+
+		if (had > 0)
+			count = audit_tree_consistency(leaves, (uint64_t)signer->n_signed, (uint64_t)had, proof);
+		buf_printf(&question, "old %lld\n", (long long)had);
+		for (size_t i = 0; i < count; i++) {
+			base64_encode(&question, proof[i].bytes, SHA256_SIZE);
+			buf_putc(&question, '\n');
+		}
+		buf_putc(&question, '\n');
+		buf_add(&question, note->data, note->length);
 		const int status = post(witness, &question, &answer, err);
 		const int64_t seen = status == STATUS_CONFLICT ? size_seen(signer, &answer) : -1;
 
@@ -208,8 +180,14 @@ static int ask(const struct audit_signer *signer, const struct witness *witness,
 			return status;
 		if (status == STATUS_OK)
 			return take_signature(signer, witness, note, &answer, err);
-		if (again || seen < 0 || seen == had)
-			return refused(signer, witness, status, &answer, err);
+		if (again || seen < 0 || seen == had) {
+			if (status == STATUS_CONFLICT || status == STATUS_PROOF)
+				return err_set(err, ERR_CORRUPT,
+					       "the witness %s signs nothing: it saw another history of this log than the %lld entries that are here (it says: %.120s)",
+					       witness->key.name, (long long)signer->n_signed, answer.data);
+			return err_set(err, ERR_UNAVAILABLE, "the witness %s answers HTTP %d: %.120s",
+				       witness->key.name, status, answer.data);
+		}
 		had = seen;
 	}
 	return result;

@@ -66,30 +66,26 @@ static const struct {
 
 static bool glob_here(const char *pattern, const char *path, int depth);
 
-/* {a,b}rest: any of the alternatives with the rest behind it. */
-static bool glob_braces(const char *pattern, const char *path, int depth)
-{
-	const char *close = strchr(pattern, '}');
-
-	if (!close || depth > 8)
-		return false;
-	for (const char *from = pattern + 1; from <= close;) {
-		size_t length = strcspn(from, ",}");
-		auto_free char *one = xasprintf("%.*s%s", (int)length, from, close + 1);
-
-		if (glob_here(one, path, depth + 1))
-			return true;
-		from += length + 1;
-	}
-	return false;
-}
-
 /* The path may go on behind a whole name: a pattern for a folder holds for all in it. */
 static bool glob_here(const char *pattern, const char *path, int depth)
 {
 	for (; *pattern; pattern++, path++) {
-		if (*pattern == '{')
-			return glob_braces(pattern, path, depth);
+		if (*pattern == '{') {
+			/* {a,b}rest: any of the alternatives with the rest behind it. */
+			const char *close = strchr(pattern, '}');
+
+			if (!close || depth > 8)
+				return false;
+			for (const char *from = pattern + 1; from <= close;) {
+				size_t length = strcspn(from, ",}");
+				auto_free char *one = xasprintf("%.*s%s", (int)length, from, close + 1);
+
+				if (glob_here(one, path, depth + 1))
+					return true;
+				from += length + 1;
+			}
+			return false;
+		}
 		if (*pattern == '*') {
 			for (const char *at = path;; at++) {
 				if (glob_here(pattern + 1, at, depth + 1))

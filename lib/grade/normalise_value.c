@@ -26,20 +26,6 @@ static bool overlaps(int64_t begin, int64_t end, int64_t from, int64_t to)
 	return begin <= to && end >= from;
 }
 
-/* Ten digits are seconds, thirteen milliseconds, sixteen microseconds, nineteen nanoseconds. */
-static bool number_within(const char *text, int64_t from_us, int64_t to_us)
-{
-	size_t digits = strspn(text, "0123456789");
-	long double value = strtold(text, NULL);
-
-	for (; digits > 10; digits -= 3) {
-		if (digits < 13)
-			return false;
-		value /= 1000;
-	}
-	return value * SECOND_US >= (long double)from_us && value * SECOND_US <= (long double)to_us;
-}
-
 /* Behind the seconds: a fraction and a zone, in microseconds to be taken away. */
 static int64_t zone_us(const char *rest)
 {
@@ -65,8 +51,18 @@ bool normalise_time_within(const char *match, size_t length, int64_t from_us, in
 		return false;
 	memcpy(text, match, length);
 	text[length] = '\0';
-	if (strspn(text, "0123456789.") == length)
-		return number_within(text, from_us, to_us);
+	if (strspn(text, "0123456789.") == length) {
+		/* Ten digits are seconds, thirteen milliseconds, sixteen microseconds, nineteen nanoseconds. */
+		size_t digits = strspn(text, "0123456789");
+		long double value = strtold(text, NULL);
+
+		for (; digits > 10; digits -= 3) {
+			if (digits < 13)
+				return false;
+			value /= 1000;
+		}
+		return value * SECOND_US >= (long double)from_us && value * SECOND_US <= (long double)to_us;
+	}
 	if (text[2] == ':') {
 		if (!strptime(text, "%H:%M:%S", &tm))
 			return false;
