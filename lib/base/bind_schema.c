@@ -44,23 +44,11 @@ static struct json_object *schema_object(const struct bind *table, unsigned view
 }
 
 /* As a list of pairs: several services know no objects with free members. */
-static void schema_map(struct json_object *schema, unsigned view)
+static struct json_object *schema_type(const struct bind *bind, unsigned view)
 {
 	static const struct bind pair[] = {{.name = "name", .type = BIND_STRING, .flags = BIND_REQUIRED},
 					   {.name = "value", .type = BIND_STRING, .flags = BIND_REQUIRED},
 					   {0}};
-
-	if (view & OUTPUT) {
-		json_add_string(schema, "type", "object");
-		json_add(schema, "additionalProperties", string_schema());
-		return;
-	}
-	json_add_string(schema, "type", "array");
-	json_add(schema, "items", schema_object(pair, BIND_PLAIN));
-}
-
-static struct json_object *schema_type(const struct bind *bind, unsigned view)
-{
 	struct json_object *schema =
 		bind->type == BIND_OBJECT ? schema_object(bind->table, view) : json_object_new_object();
 
@@ -95,7 +83,11 @@ static struct json_object *schema_type(const struct bind *bind, unsigned view)
 			 bind->type == BIND_OBJECTS ? schema_object(bind->table, view) : string_schema());
 		break;
 	case BIND_STRING_MAP:
-		schema_map(schema, view);
+		json_add_string(schema, "type", view & OUTPUT ? "object" : "array");
+		if (view & OUTPUT)
+			json_add(schema, "additionalProperties", string_schema());
+		else
+			json_add(schema, "items", schema_object(pair, BIND_PLAIN));
 		break;
 	case BIND_OBJECT:
 	case BIND_INLINE:
@@ -145,34 +137,6 @@ struct json_object *bind_schema(const struct bind *table)
 struct json_object *bind_schema_output(const struct bind *table, unsigned view)
 {
 	return schema_object(table, view | OUTPUT);
-}
-
-static struct json_object *print_strings(const struct bind_strings *strings)
-{
-	struct json_object *array = strings->count > 0 ? json_object_new_array() : NULL;
-
-	for (size_t i = 0; i < strings->count; i++)
-		json_object_array_add(array, json_object_new_string(strings->items[i]));
-	return array;
-}
-
-static struct json_object *print_map(const struct bind_map *map)
-{
-	struct json_object *object = map->count > 0 ? json_object_new_object() : NULL;
-
-	for (size_t i = 0; i < map->count; i++)
-		json_add_string(object, map->keys[i], map->values[i]);
-	return object;
-}
-
-static struct json_object *print_objects(const struct bind *bind, const struct bind_objects *objects, unsigned view)
-{
-	struct json_object *array = objects->count > 0 ? json_object_new_array() : NULL;
-
-	for (size_t i = 0; i < objects->count; i++)
-		json_object_array_add(
-			array, bind_print_view(bind->table, (const char *)objects->items + i * bind->size, view));
-	return array;
 }
 
 static int64_t int_of(const struct bind *bind, const void *from)
@@ -251,12 +215,31 @@ static struct json_object *print_member(const struct bind *bind, const void *fro
 
 		return text->data != NULL ? json_object_new_string_len(text->data, (int)text->length) : NULL;
 	}
-	case BIND_STRINGS:
-		return print_strings(from);
-	case BIND_STRING_MAP:
-		return print_map(from);
-	case BIND_OBJECTS:
-		return print_objects(bind, from, view);
+	case BIND_STRINGS: {
+		const struct bind_strings *strings = from;
+		struct json_object *array = strings->count > 0 ? json_object_new_array() : NULL;
+
+		for (size_t i = 0; i < strings->count; i++)
+			json_object_array_add(array, json_object_new_string(strings->items[i]));
+		return array;
+	}
+	case BIND_STRING_MAP: {
+		const struct bind_map *map = from;
+		struct json_object *object = map->count > 0 ? json_object_new_object() : NULL;
+
+		for (size_t i = 0; i < map->count; i++)
+			json_add_string(object, map->keys[i], map->values[i]);
+		return object;
+	}
+	case BIND_OBJECTS: {
+		const struct bind_objects *objects = from;
+		const char *item = (const char *)objects->items;
+		struct json_object *array = objects->count > 0 ? json_object_new_array() : NULL;
+
+		for (size_t i = 0; i < objects->count; i++, item += bind->size)
+			json_object_array_add(array, bind_print_view(bind->table, item, view));
+		return array;
+	}
 	case BIND_OBJECT:
 		return bind_print_view(bind->table, from, view);
 	case BIND_ANY:

@@ -82,7 +82,7 @@ static const struct bind retention_table[] = {
 	PART(retention, output_days, BIND_INT, 0, 36500,
 	     "days after which the output of a run and the files that it made are erased; 0: never"),
 	PART(retention, when_full, BIND_STRING, 1, 16,
-	     "when an owner reaches owner_mb: refuse the call, or erase the content of the oldest runs (oldest)"),
+	     "at owner_mb: refuse (calls of the owner are refused) or oldest (the content of the oldest runs is erased)"),
 	PART(retention, free_mb, BIND_INT, 0, INT64_MAX >> 20,
 			"minimum free space of data_dir's disk in MiB; with less nothing runs"),
 	PART(retention, free_inodes, BIND_INT, 0, INT64_MAX >> 20,

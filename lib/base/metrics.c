@@ -187,9 +187,26 @@ static int64_t count_fds(void)
 	return count;
 }
 
-/* Fields of /proc/self/stat behind the program's name, which may hold anything: 22 is the start, 24 resident pages. */
-static void read_stat(int64_t *ret_ticks, int64_t *ret_pages)
+static int64_t microseconds(struct timeval time)
 {
+	return time.tv_sec * INT64_C(1000000) + time.tv_usec;
+}
+
+void metrics_process(void)
+{
+	struct rusage usage = {0};
+	struct rlimit limit = {0};
+	struct timespec up = {0};
+	int64_t ticks, pages;
+
+	getrusage(RUSAGE_SELF, &usage);
+	getrlimit(RLIMIT_NOFILE, &limit);
+	clock_gettime(CLOCK_BOOTTIME, &up);
+	/* Fields of /proc/self/stat behind the program's name, which may hold anything: 22 is the start, 24 resident
+	 * pages. */
+	int64_t *ret_ticks = &ticks;
+	int64_t *ret_pages = &pages;
+
 	char text[1024] = "";
 	FILE *file = fopen("/proc/self/stat", "re");
 	size_t length = file ? fread(text, 1, sizeof(text) - 1, file) : 0;
@@ -206,24 +223,6 @@ static void read_stat(int64_t *ret_ticks, int64_t *ret_pages)
 		else if (number == 24)
 			*ret_pages = strtoll(field, NULL, 10);
 	}
-}
-
-static int64_t microseconds(struct timeval time)
-{
-	return time.tv_sec * INT64_C(1000000) + time.tv_usec;
-}
-
-void metrics_process(void)
-{
-	struct rusage usage = {0};
-	struct rlimit limit = {0};
-	struct timespec up = {0};
-	int64_t ticks, pages;
-
-	getrusage(RUSAGE_SELF, &usage);
-	getrlimit(RLIMIT_NOFILE, &limit);
-	clock_gettime(CLOCK_BOOTTIME, &up);
-	read_stat(&ticks, &pages);
 	metrics_set(METRIC_BUILD, SALLYPORT_VERSION, 1);
 	metrics_set(METRIC_PROCESS_CPU, NULL, microseconds(usage.ru_utime) + microseconds(usage.ru_stime));
 	metrics_set(METRIC_PROCESS_MEMORY, NULL, pages * sysconf(_SC_PAGESIZE));
@@ -240,19 +239,6 @@ static void put_value(struct buf *out, int64_t value, int64_t scale)
 		buf_printf(out, "%lld", (long long)value);
 	else
 		buf_printf(out, "%lld.%06lld", (long long)(value / scale), (long long)(value % scale));
-}
-
-/* 0.05, 1.0, 16777216.0: OpenMetrics wants floats. */
-static void put_bound(struct buf *out, int64_t bound, int64_t scale)
-{
-	char text[40];
-	int length = scale == 1 ? snprintf(text, sizeof(text), "%lld.0", (long long)bound)
-				: snprintf(text, sizeof(text), "%lld.%06lld", (long long)(bound / scale),
-					   (long long)(bound % scale));
-
-	while (length > 2 && text[length - 1] == '0' && text[length - 2] != '.')
-		text[--length] = '\0';
-	buf_puts(out, text);
 }
 
 /* A name with a comma is two labels, and its values are pairs. */
@@ -291,29 +277,24 @@ static void put_series(struct buf *out, const struct family *family, const char 
 		buf_printf(out, "%cle=\"", before);
 		if (le == family->bounds.items + family->bounds.count)
 			buf_puts(out, "+Inf");
-		else
-			put_bound(out, *le, family->scale);
+		else {
+			/* 0.05, 1.0, 16777216.0: OpenMetrics wants floats. */
+			int64_t bound = *le;
+
+			char text[40];
+			int length = family->scale == 1 ? snprintf(text, sizeof(text), "%lld.0", (long long)bound)
+							: snprintf(text, sizeof(text), "%lld.%06lld",
+								   (long long)(bound / family->scale),
+								   (long long)(bound % family->scale));
+
+			while (length > 2 && text[length - 1] == '0' && text[length - 2] != '.')
+				text[--length] = '\0';
+			buf_puts(out, text);
+		}
 		buf_putc(out, '"');
 		before = ',';
 	}
 	buf_puts(out, before == ',' ? "} " : " ");
-}
-
-static void put_histogram(struct buf *out, const struct family *family, const size_t at[2], _Atomic int64_t *cells)
-{
-	const size_t count = family->bounds.count;
-	int64_t seen = 0;
-
-	for (size_t i = 0; i <= count; i++) {
-		seen += atomic_load_explicit(&cells[i], memory_order_relaxed);
-		put_series(out, family, "_bucket", at, family->bounds.items + i);
-		buf_printf(out, "%lld\n", (long long)seen);
-	}
-	put_series(out, family, "_sum", at, NULL);
-	put_value(out, atomic_load_explicit(&cells[count + 1], memory_order_relaxed), family->scale);
-	buf_putc(out, '\n');
-	put_series(out, family, "_count", at, NULL);
-	buf_printf(out, "%lld\n", (long long)seen);
 }
 
 static bool counted(const struct family *family, _Atomic int64_t *cells)
@@ -333,7 +314,19 @@ static void put_one(struct buf *out, const struct family *family, const size_t a
 	if ((at[0] == 0 || at[1] == 0 || sparse) && !counted(family, cells))
 		return;
 	if (family->kind == HISTOGRAM) {
-		put_histogram(out, family, at, cells);
+		const size_t count = family->bounds.count;
+		int64_t seen = 0;
+
+		for (size_t i = 0; i <= count; i++) {
+			seen += atomic_load_explicit(&cells[i], memory_order_relaxed);
+			put_series(out, family, "_bucket", at, family->bounds.items + i);
+			buf_printf(out, "%lld\n", (long long)seen);
+		}
+		put_series(out, family, "_sum", at, NULL);
+		put_value(out, atomic_load_explicit(&cells[count + 1], memory_order_relaxed), family->scale);
+		buf_putc(out, '\n');
+		put_series(out, family, "_count", at, NULL);
+		buf_printf(out, "%lld\n", (long long)seen);
 		return;
 	}
 	put_series(out, family, family->kind == COUNTER ? "_total" : "", at, NULL);
