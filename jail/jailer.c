@@ -15,8 +15,8 @@
  *     clients ===== SOCK_SEQPACKET ===== jailer (epoll) =======+====== init of each jail ===== program
  *
  * Single-threaded: one event, then the ticks (deadlines, answers, reaping, groups made ahead). Everything that a guest
- * can make big has a bound. SIGTERM and SIGINT end it: the guests die, the cgroups are removed. SIGKILL ends it too:
- * the guests die by their death signal, and the next start removes the cgroups.
+ * can make big has a bound. SIGTERM and SIGINT end it: the guests die, the cgroups are removed. SIGHUP changes nothing.
+ * SIGKILL ends it: the guests die by their death signal, and the next start removes the cgroups.
  *
  * Exit status: 0 ended by a signal or its last client, 1 could not start or continue (the reason is on standard error),
  * 2 wrong options.
@@ -135,7 +135,9 @@ int main(int argc, char **argv)
 	jailer.options.command_line_size = (size_t)(argv[argc - 1] + strlen(argv[argc - 1]) - argv[0]);
 	log_open("jailer", jailer.options.check ? LOG_ERROR : jailer.options.n_clients == 0 ? LOG_INFO : LOG_WARN);
 	umask(022);
-	signal(SIGXFSZ, SIG_IGN); /* ulimit -f: EFBIG can be reported. Guests get the default back (init.c) */
+	/* Guests get the defaults back (init.c). */
+	signal(SIGXFSZ, SIG_IGN); /* ulimit -f: EFBIG can be reported */
+	signal(SIGHUP, SIG_IGN);  /* of the id-map helper and the relay, too; a service says so (start.c) */
 	if (jailer.options.check)
 		return check_host(&jailer, print_line) ? 0 : 1;
 	if (jailer.options.n_clients == 0)

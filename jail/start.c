@@ -219,7 +219,12 @@ static void on_signal(struct loop_watch *watch, uint32_t events)
 	struct signalfd_siginfo info;
 
 	(void)events;
-	if (read(watch->fd, &info, sizeof(info)) == (ssize_t)sizeof(info))
+	if (read(watch->fd, &info, sizeof(info)) != (ssize_t)sizeof(info))
+		return;
+	if (info.ssi_signo == SIGHUP)
+		log_event(LOG_WARN, "SIGHUP is ignored: the configuration is read at the start, restart for another",
+			  NULL);
+	else
 		jailer->stop = true;
 }
 
@@ -233,8 +238,10 @@ static int watch_signals(struct jailer *jailer, bool private, struct err *err)
 		signal(SIGINT, SIG_IGN);
 	sigemptyset(&set);
 	sigaddset(&set, SIGTERM);
-	if (!private)
+	if (!private) {
 		sigaddset(&set, SIGINT);
+		sigaddset(&set, SIGHUP); /* ignored signals reach a descriptor while they are blocked */
+	}
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	int fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (fd < 0 || loop_add(jailer->loop, &jailer->signal_watch, fd, EPOLLIN, on_signal))

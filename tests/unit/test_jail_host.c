@@ -329,6 +329,39 @@ static void ordered_stop(void **state)
 	close(try.error_fd);
 }
 
+/* A run goes on, and the id-map helper accepts other clients. */
+static void hangup_ends_nothing(void **state)
+{
+	struct service *service = *state;
+	auto_try struct try try = {.jail = NULL};
+	auto_close int guest = -1;
+	auto_free char *tasks = xasprintf("/proc/%d/task/%d/children", service->pid, service->pid);
+	auto_free char *children = NULL, *log = NULL;
+	struct jail_client *other = NULL;
+	char *state_of = NULL;
+	size_t length;
+
+	start_guest(service->client, &try, ".0009", &guest);
+	assert_int_equal(read_file_at(AT_FDCWD, tasks, 65536, &children, &length, NULL), 0);
+	for (char *pid = strtok_r(children, " ", &state_of); pid; pid = strtok_r(NULL, " ", &state_of))
+		kill((pid_t)strtoll(pid, NULL, 10), SIGHUP);
+	kill(service->pid, SIGHUP);
+	do {
+		free(log);
+		assert_int_equal(read_file_at(AT_FDCWD, service->log_path, 1 << 20, &log, &length, NULL), 0);
+	} while (!strstr(log, "SIGHUP is ignored"));
+	assert_int_equal(waitpid(service->pid, NULL, WNOHANG), 0);
+	assert_int_equal(jail_client_connect(service->socket_path, &other, NULL), 0);
+	service_run_ok(other);
+	jail_client_free(other);
+	jail_cancel(try.jail);
+	assert_int_equal(jail_client_wait(service->client, try.jail, NULL), 0);
+	assert_int_equal(try.result.verdict, JAIL_CX);
+	assert_ends(guest);
+	close(try.out_fd);
+	close(try.error_fd);
+}
+
 /* Kills the jailer in the middle of a run and starts the next one; tells whether that found groups to clear, and said
  * so. */
 static void kill_and_restart(struct service *service, bool *ret_left, bool *ret_said)
@@ -478,6 +511,7 @@ int main(int argc, char **argv)
 		SERVED(floods),
 		SERVED(no_growth),
 		SERVED(ordered_stop),
+		SERVED(hangup_ends_nothing),
 		GAUGED(killed, service_setup, service_teardown, 1),
 		SERVED(second_service),
 		SERVED(dying_listener),
