@@ -264,7 +264,7 @@ static int execute(const struct run *run, struct prepared *p, struct err *err)
 		p->outcome.grouped = cgroup && !streq(cgroup, "none");
 	}
 	if (result == 0)
-		result = jail_client_runners(client, &runners, err);
+		result = jail_client_runners_known(client, &runners, err);
 	if (result == 0)
 		result = run_runner_choose(runners, run->language, run->common.args[0], p->code_fd, &runner, err);
 	if (result < 0)

@@ -112,8 +112,21 @@ struct server_request {
 };
 
 /* A client chooses among the operator's folders and names none of its own. */
-static int check_binds(const struct bind_strings *folders, const struct wire_request *request, struct err *err)
+static int check_open(const struct server *server, const struct runner *runner, const struct wire_request *request,
+		      struct err *err)
 {
+	const struct bind_strings *folders = &server->config->upstream.binds;
+
+	if (!runner)
+		return err_member(err, "runner", "unknown runner %s", request->runner);
+	if (!runner->interpreter)
+		return err_set(err, ERR_UNAVAILABLE, "%s is not available on this server: %s", runner->name,
+			       runner->install);
+	if (request->network && !net_allowed(server->cells->net))
+		return err_set(err, ERR_UNAVAILABLE, NET_REFUSED);
+	if (request->service != runner->service)
+		return err_member(err, "service", "%s: %s", runner->name,
+				  runner->service ? "is for services" : "is not for services");
 	if (request->binds_given && !request->service)
 		return err_member(err, "binds", "is for services");
 	for (size_t i = 0; i < request->binds.count; i++)
@@ -133,17 +146,7 @@ static int do_open(struct server_request *asked)
 
 	if (asked->jail)
 		return err_set(err, ERR_CONFLICT, "this jail number is already in use");
-	if (!runner)
-		return err_member(err, "runner", "unknown runner %s", request->runner);
-	if (!runner->interpreter)
-		return err_set(err, ERR_UNAVAILABLE, "%s is not available on this server: %s", runner->name,
-			       runner->install);
-	if (request->network && !net_allowed(server->cells->net))
-		return err_set(err, ERR_UNAVAILABLE, NET_REFUSED);
-	if (request->service != runner->service)
-		return err_member(err, "service", "%s: %s", runner->name,
-				  runner->service ? "is for services" : "is not for services");
-	int result = check_binds(&server->config->upstream.binds, request, err);
+	int result = check_open(server, runner, request, err);
 	if (result == 0)
 		result = limits_resolve(&server->config->limits, &request->limits, &limits, err);
 	if (result < 0)
@@ -153,19 +156,20 @@ static int do_open(struct server_request *asked)
 	struct server_jail *jail = xcalloc(1, sizeof(*jail));
 	*jail = (struct server_jail){.next = asked->client->jails, .client = asked->client, .number = request->jail};
 	asked->client->jails = jail;
-	const struct cell_request wanted = {
+	struct cell_request wanted = {
 		.runner = runner,
 		.limits = &limits,
 		.network = request->network,
 		.hosts = &request->hosts,
 		.binds = request->binds_given ? &request->binds : NULL,
 		.live = request->live,
-		.fingerprint = request->fingerprint,
 		.background = request->background,
 		.label = request->label,
 		.callbacks = &callbacks,
 		.arg = jail,
 	};
+	/* Whether it is new enough has to be known, too, where every runner is asked. */
+	wanted.fingerprint = request->fingerprint || (server->versions->all && runner->version_least);
 	if (wanted.fingerprint && !runner->asked)
 		runner->awaited = runner->version.count > 0;
 	result = cell_open(server->cells, &wanted, &jail->cell, err);
@@ -406,9 +410,11 @@ static int do_info(struct server_request *asked)
 	return server_send_document(asked->client, info, &asked->err);
 }
 
-/* Answered by tick_client, when the versions are known. */
+/* Answered by tick_client when all versions are known, or now. */
 static int do_runners(struct server_request *asked)
 {
+	if (asked->request->known)
+		return server_send_document(asked->client, runners_print(asked->client->server->runners), &asked->err);
 	asked->client->wants_runners = true;
 	return 0;
 }

@@ -48,11 +48,15 @@ struct json_object *tools_cache_list(struct mcp_call *call)
 	unsigned which = scopes + (mcp_task_support_shown(call) ? SETS : 0) +
 			 (results & TOOL_RESULTS_STRUCTURED ? 2 * SETS : 0);
 	struct job_engine *engine;
-	/* Before the description is made: one that is newer than its number is only made again. */
-	uint64_t generation = server_engine(server, &engine, NULL) < 0 ? 0 : job_engine_generation(engine);
+	uint64_t generation = 0;
 	struct entry *entry = &cache->entries[which];
 	struct json_object *found = NULL;
 
+	if (server_engine(server, &engine, NULL) == 0) {
+		job_engine_await_runners(engine); /* the descriptions name their versions */
+		/* Before the description is made: one that is newer than its number is only made again. */
+		generation = job_engine_generation(engine);
+	}
 	pthread_mutex_lock(&cache->lock);
 	if (generation && entry->text && entry->generation == generation)
 		found = json_new_printed(entry->text, entry->length);

@@ -25,6 +25,7 @@
 #include "lib/base/util.h"
 
 #define SLOTS_PER_JAIL 4 /* dying jails keep their id for a moment */
+#define EXTRA_SLOTS    RUNNERS_MAX /* of the jailer's own jails (versions.h) */
 #define CODE_INODES    4096
 #define CODE_BYTES     (INT64_C(1) << 30) /* what is built; the memory limit counts it too */
 #define NAMESPACES     (CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS)
@@ -37,7 +38,7 @@ void cells_init(struct cells *cells, int loop, const struct config *config, cons
 				.identity = identity,
 				.cgroup = cgroup,
 				.cores = sysconf(_SC_NPROCESSORS_ONLN)};
-	cells->n_slots = (size_t)config->jailer.jails * SLOTS_PER_JAIL;
+	cells->n_slots = (size_t)config->jailer.jails * SLOTS_PER_JAIL + EXTRA_SLOTS;
 	/* Ids 0 and the last two are the jailer's, the relay's and the id-map helper's. */
 	if (identity->mode != IDENTITY_SINGLE)
 		cells->n_slots = MIN(cells->n_slots, identity->ids - 3);

@@ -124,24 +124,35 @@ const char *jail_state_text(enum jail_state state)
 
 static int take_document(struct jail_client *client, struct wire_message *message, struct err *err)
 {
-	auto_json struct json_object *info = NULL;
-	struct json_object *states;
+	auto_json struct json_object *document = NULL;
+	struct err why = ERR_INIT;
+	int result = message->n_fds == 1 ? read_document(message, &document, &why)
+					 : err_set(&why, ERR_INTERNAL, "the jailer sent a document without its text");
 
+	if (client->known && json_object_is_type(document, json_type_array)) {
+		void (*known)(void *arg, struct json_object *runners) = client->known;
+
+		client->known = NULL;
+		known(client->known_arg, steal(&document));
+		return 0;
+	}
 	if (client->pinged_us) {
-		client->pinged_us = 0;
 		/* A sign of life that cannot be read is one all the same. */
-		if (message->n_fds != 1 || read_document(message, &info, NULL) < 0)
-			return 0;
-		states = json_get(info, "states", json_type_object);
+		struct json_object *states = document ? json_get(document, "states", json_type_object) : NULL;
+
+		client->pinged_us = 0;
 		for (int state = 0; states && state < JAIL_STATES; state++)
 			client->census.count[state] =
 				json_object_get_int64(json_get(states, state_texts[state], json_type_int));
 		return 0;
 	}
-	if (message->n_fds != 1 || !client->document_wanted)
+	if (!client->document_wanted)
 		return err_set(err, ERR_INTERNAL, "the jailer sent an unrequested document");
 	client->document_wanted = false;
-	return read_document(message, &client->document, err);
+	client->document = steal(&document);
+	if (result < 0 && err)
+		*err = why;
+	return result;
 }
 
 static int handle(struct jail_client *client, struct wire_message *message, struct err *err)
@@ -258,21 +269,21 @@ static int wait_event(struct jail_client *client, int timeout_ms, struct err *er
 }
 
 /* A jailer that hangs takes connections, too: the kernel does that for it. */
-static int ask(struct jail_client *client, enum wire_verb verb, int seconds, struct json_object **ret, struct err *err)
+static int ask(struct jail_client *client, struct json_object *head, int seconds, struct json_object **ret,
+	       struct err *err)
 {
+	auto_free char *verb = xstrdup(json_get_string(head, "verb"));
 	int64_t until_us = clock_monotonic_us() + seconds * 1000000LL, left_us;
 
-	if (client->lost)
-		return err_set(err, ERR_UNAVAILABLE, "the connection to the jailer is lost");
 	client->document_wanted = true;
-	int result = client_send(client, wire_head_verb(verb, -1), NULL, err);
+	int result = client_send(client, head, NULL, err);
 	while (result == 0 && client->document_wanted && (left_us = until_us - clock_monotonic_us()) > 0)
 		result = wait_event(client, (int)(left_us / 1000) + 1, err);
 	if (result == 0 && client->document_wanted) {
 		jail_client_kill(client);
 		result = err_set(err, ERR_UNAVAILABLE,
 				 "the jailer does not answer (%s) within %d s: look at its log, or restart it",
-				 wire_verb_text(verb), seconds);
+				 verb, seconds);
 	}
 	if (result == 0)
 		*ret = steal(&client->document);
@@ -281,12 +292,28 @@ static int ask(struct jail_client *client, enum wire_verb verb, int seconds, str
 
 int jail_client_info(struct jail_client *client, struct json_object **ret, struct err *err)
 {
-	return ask(client, WIRE_INFO, JAIL_ANSWER_SECONDS, ret, err);
+	return ask(client, wire_head_verb(WIRE_INFO, -1), JAIL_ANSWER_SECONDS, ret, err);
 }
 
 int jail_client_runners(struct jail_client *client, struct json_object **ret, struct err *err)
 {
-	return ask(client, WIRE_RUNNERS, JAIL_RUNNERS_SECONDS, ret, err);
+	return ask(client, wire_head_verb(WIRE_RUNNERS, -1), JAIL_RUNNERS_SECONDS, ret, err);
+}
+
+int jail_client_runners_known(struct jail_client *client, struct json_object **ret, struct err *err)
+{
+	struct json_object *head = wire_head_verb(WIRE_RUNNERS, -1);
+
+	json_add_bool(head, "known", true);
+	return ask(client, head, JAIL_ANSWER_SECONDS, ret, err);
+}
+
+int jail_client_runners_follow(struct jail_client *client, void (*known)(void *arg, struct json_object *runners),
+			       void *arg, struct err *err)
+{
+	client->known = known;
+	client->known_arg = arg;
+	return client_send(client, wire_head_verb(WIRE_RUNNERS, -1), NULL, err);
 }
 
 int jail_client_wait(struct jail_client *client, struct jail *jail, struct err *err)

@@ -28,6 +28,8 @@ struct jail_client {
 	bool background;              /* its jails give way */
 	struct json_object *document; /* answer to info or runners */
 	bool document_wanted;
+	void (*known)(void *arg, struct json_object *runners); /* jail_client_runners_follow; NULL: not, or over */
+	void *known_arg;
 	int64_t pinged_us; /* monotonic: since when a sign of life is awaited; 0: none is */
 	struct jail_census census; /* of the last one */
 };

@@ -176,6 +176,12 @@ void jail_client_hold(struct jail_client *client);
  *             keeps state */
 int jail_client_info(struct jail_client *client, struct json_object **ret, struct err *err);
 int jail_client_runners(struct jail_client *client, struct json_object **ret, struct err *err);
+/* At once: a service may still be asking for versions and libraries, which are "" and [] then. */
+int jail_client_runners_known(struct jail_client *client, struct json_object **ret, struct err *err);
+/* Does not block: `known` is called once, by dispatch, when the service knows all, and takes the list over. Until
+ * then the client asks for no other list. */
+int jail_client_runners_follow(struct jail_client *client, void (*known)(void *arg, struct json_object *runners),
+			       void *arg, struct err *err);
 
 #define JAIL_ANSWER_SECONDS  15  /* a jailer that works answers info within */
 #define JAIL_RUNNERS_SECONDS 120 /* it asks every interpreter for its version first */

@@ -14,15 +14,16 @@
  *                                                                                        [tools]
  *     {"v":1,"verb":"wait","jail":N,"waits":bool,"credit_us":…}         -                  -
  *     {"v":1,"verb":"cancel" | "collect" | "close","jail":N}          -                  -
- *     {"v":1,"verb":"info" | "runners"}                               -                  -
+ *     {"v":1,"verb":"info"}                                           -                  -
+ *     {"v":1,"verb":"runners","known":bool}                           -                  -
  *   jailer -> client
  *     {"v":1,"event":"output","jail":N,"stdout_bytes":…,"stderr_bytes":…}
  *     {"v":1,"event":"done","jail":N,"result":{…}}
  *     {"v":1,"event":"files","jail":N,"files":[{"kind",…}]}           a name a file      one a created or changed file
  *     {"v":1,"event":"collected","jail":N}
  *     {"v":1,"event":"failed","jail":N,"code":…,"text":…}             the jail is over
- *     {"v":1,"event":"document"}                                      -                  a memfd: the answer to info,
- *                                                                                        runners
+ *     {"v":1,"event":"document"}                                      -                  a memfd: the answer to info
+ *                                                                                        (an object), runners (a list)
  *     {"v":1,"event":"error","code":…,"text":…}                       the connection is over
  *
  * `jail` is a number that the client chose. The same code reads and writes on both sides; a hostile peer gets an error,
@@ -102,7 +103,7 @@ struct wire_file {
 	VERB(COLLECT, collect, jail_table, true)                                                                       \
 	VERB(CLOSE, close, jail_table, true)                                                                           \
 	VERB(INFO, info, plain_table, false)                                                                           \
-	VERB(RUNNERS, runners, plain_table, false)
+	VERB(RUNNERS, runners, runners_table, false)
 #define WIRE_VERB_CONSTANT(constant, name, table, needs_jail) WIRE_##constant,
 enum wire_verb { WIRE_VERBS_EACH(WIRE_VERB_CONSTANT) WIRE_VERBS };
 const char *wire_verb_text(enum wire_verb verb);
@@ -127,6 +128,7 @@ struct wire_request { /* every verb's members; wire_request_parse checks that th
 	int64_t clock_us; /* 0: none */
 	bool code; /* fill: below /code */
 	bool waits; /* wait */
+	bool known; /* runners: as they are known now */
 	int64_t credit_us;
 };
 /* Fills *ret (wire_request_clear gives it back) and checks counts of strings and descriptors. */

@@ -30,6 +30,7 @@ static const struct bind file_table[] = {
 
 static const struct bind plain_table[] = {HEAD, {0}};
 static const struct bind jail_table[] = {HEAD, JAIL, {0}};
+static const struct bind runners_table[] = {HEAD, MAY(wire_request, "known", BIND_BOOL, known, 0, 0), {0}};
 static const struct bind open_table[] = {
 	HEAD,
 	JAIL,

@@ -242,6 +242,7 @@ static void engine_free(struct job_engine *engine)
 	workspace_close(engine->workspace);
 	fd_close(&engine->wake_fd);
 	pthread_cond_destroy(&engine->io_wake);
+	pthread_cond_destroy(&engine->runners_wake);
 	pthread_mutex_destroy(&engine->lock);
 	free(engine);
 }
@@ -257,6 +258,7 @@ int job_engine_start(const struct config *config, struct store *store, struct jo
 	engine->runtimes = job_runtimes_new();
 	pthread_mutex_init(&engine->lock, NULL);
 	pthread_cond_init(&engine->io_wake, NULL);
+	pthread_cond_init(&engine->runners_wake, NULL);
 	engine->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (engine->wake_fd < 0) {
 		result = err_errno(err, "cannot make an eventfd");
@@ -279,6 +281,7 @@ void job_engine_drain(struct job_engine *engine)
 		return;
 	pthread_mutex_lock(&engine->lock);
 	engine->stopping = true;
+	pthread_cond_broadcast(&engine->runners_wake);
 	pthread_mutex_unlock(&engine->lock);
 	job_wake_reactor(engine);
 	pthread_join(engine->reactor, NULL);

@@ -37,18 +37,21 @@ int job_engine_start(const struct config *config, struct store *store, struct jo
 /* Drains, then cancels what is left; the engine stays, and nothing runs in it any more. NULL is fine, also below. */
 void job_engine_drain(struct job_engine *engine);
 void job_engine_stop(struct job_engine *engine); /* the same, and frees it */
-/* What the jailer told at connect (jail_client_runners); a copy, the caller's. NULL while it is away. */
+/* The jailer's runners (jail_client_runners); a copy, the caller's. NULL while it is away. Versions and libraries may
+ * come later. */
 struct json_object *job_engine_runners(struct job_engine *engine);
 /* The name of the runner that has this name or alias; the caller's. NULL: there is none, or the jailer is away. */
 char *job_engine_runner_name(struct job_engine *engine, const char *language);
 /* With a private jailer in a process that stays: finds the versions and libraries, once; until then job_engine_runners
  * has none. Takes seconds. Failing is no error: what is known stays. */
 void job_engine_learn(struct job_engine *engine);
+/* Waits, for seconds at most, until the versions and libraries of all are there, or the jailer is lost: for lists. */
+void job_engine_await_runners(struct job_engine *engine);
 bool job_engine_connected(struct job_engine *engine); /* is the jailer there? */
 /* The jailer's jails by state (jail/client/census.h) as of its last answer, and asks it again, without waiting: who
  * asks twice gets what was true the first time. All zeros while it is away. */
 void job_engine_jails(struct job_engine *engine, void (*each)(void *arg, const char *state, int64_t count), void *arg);
-/* Counts the jailer's comings and goings: while it is the same, so are the runners. */
+/* Counts the jailer's comings and goings, and changes of the runners: while it is the same, so are they. */
 uint64_t job_engine_generation(struct job_engine *engine);
 
 /* Something that was recorded: a file that is new, changed or gone, or an execution that ended. */

@@ -143,6 +143,8 @@ struct job_engine {
 	struct job_runtimes *runtimes; /* has a lock of its own */
 	struct jail_census jails;
 	bool connected, stopping, cancels, asks, io_stop, learned; /* asks: for jails */
+	bool runners_known;                                        /* with versions and libraries, of all */
+	pthread_cond_t runners_wake;
 	uint64_t generation; /* of runners and info */
 	int64_t away_since_us;
 	struct job_work_items inbox, for_io;

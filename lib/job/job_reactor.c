@@ -24,34 +24,56 @@
 #define RETRY_FIRST_US 20000
 #define RETRY_MOST_US  1000000
 
-/* Takes the client over. */
+/* Takes the list over. `known`: with the versions and libraries of all. */
+static void take_runners(struct job_engine *engine, struct json_object *list, bool known)
+{
+	auto_json struct json_object *runners = jail_runners_offered(list);
+
+	pthread_mutex_lock(&engine->lock);
+	if (!engine->learned && !json_object_equal(engine->runners, runners)) {
+		struct json_object *old = engine->runners;
+
+		engine->runners = steal(&runners);
+		runners = old;
+		job_metrics_runners(engine->runners);
+		engine->generation++;
+	}
+	engine->runners_known = known;
+	pthread_cond_broadcast(&engine->runners_wake);
+	pthread_mutex_unlock(&engine->lock);
+}
+
+static void on_runners_known(void *arg, struct json_object *list)
+{
+	take_runners(arg, list, true);
+}
+
+/* Takes the client over. Runs go on at once: the jailer may be asking its runners for versions, each of which a run of
+ * that runner waits for, and no other run. */
 static int adopt(struct job_engine *engine, struct jail_client *client, struct err *err)
 {
-	auto_json struct json_object *info = NULL, *runners = NULL;
-	struct json_object *old;
+	auto_json struct json_object *info = NULL;
+	struct json_object *runners = NULL, *old;
 	int result;
 
 	if ((result = jail_client_info(client, &info, err)) < 0 ||
-	    (result = jail_client_runners(client, &runners, err)) < 0) {
+	    (result = jail_client_runners_known(client, &runners, err)) < 0) {
 		jail_client_free(client);
 		return result;
 	}
 	engine->client = client;
+	take_runners(engine, runners, false);
 	pthread_mutex_lock(&engine->lock);
 	old = engine->info;
 	engine->info = info;
 	info = old;
-	if (!engine->learned) {
-		old = engine->runners;
-		engine->runners = jail_runners_offered(runners);
-		runners = old;
-	}
-	job_metrics_runners(engine->runners);
 	metrics_set(METRIC_JAILER, NULL, 1);
 	engine->connected = true;
 	engine->generation++;
 	pthread_mutex_unlock(&engine->lock);
 	engine->retry_delay_us = RETRY_FIRST_US;
+	/* Where it cannot be asked, the connection is lost, which the next dispatch finds. */
+	jail_client_runners_follow(client, on_runners_known, engine, NULL);
 	return 0;
 }
 
@@ -132,6 +154,7 @@ static void jailer_lost(struct job_engine *engine, const char *why)
 	engine->jails = (struct jail_census){.count = {0}};
 	engine->generation++;
 	engine->away_since_us = clock_monotonic_us();
+	pthread_cond_broadcast(&engine->runners_wake);
 	pthread_mutex_unlock(&engine->lock);
 	job_sandboxes_lost(engine);
 	each_active(engine, job_jail_lost, text);

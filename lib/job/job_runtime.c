@@ -23,6 +23,8 @@
 #define CPU_INFO  "/proc/cpuinfo"
 #define CPU_LINE  256
 
+#define RUNNERS_SECONDS 20 /* a lister waits for versions; one slow interpreter does not cost it more */
+
 struct known {
 	struct stat file;
 	char hash[SHA256_HEX_SIZE];
@@ -238,6 +240,19 @@ const struct store_runtime *job_runtime_of(struct job_engine *engine, const char
 	return &met->runtime;
 }
 
+void job_engine_await_runners(struct job_engine *engine)
+{
+	struct timespec until;
+
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += RUNNERS_SECONDS;
+	pthread_mutex_lock(&engine->lock);
+	while (engine->connected && !engine->runners_known && !engine->stopping)
+		if (pthread_cond_timedwait(&engine->runners_wake, &engine->lock, &until) != 0)
+			break;
+	pthread_mutex_unlock(&engine->lock);
+}
+
 void job_engine_learn(struct job_engine *engine)
 {
 	static pthread_mutex_t once = PTHREAD_MUTEX_INITIALIZER;
@@ -245,6 +260,7 @@ void job_engine_learn(struct job_engine *engine)
 	struct json_object *found = NULL;
 	struct err err = ERR_INIT;
 
+	job_engine_await_runners(engine);
 	if (!config->stays || (config->jailer.socket && *config->jailer.socket))
 		return;
 	pthread_mutex_lock(&once); /* who comes second finds them */

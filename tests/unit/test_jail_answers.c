@@ -272,6 +272,66 @@ static void changed_file_asks_its_runner_again(void **state)
 	assert_int_equal(count_probes(service->client), 0);
 }
 
+static void on_known(void *arg, struct json_object *runners)
+{
+	struct json_object **ret = arg;
+
+	*ret = runners;
+}
+
+static void assert_second_unknown(const struct service *service)
+{
+	auto_json struct json_object *list = NULL;
+	struct jail_client *client;
+
+	assert_int_equal(jail_client_connect(service->socket_path, &client, NULL), 0);
+	assert_int_equal(jail_client_runners_known(client, &list, NULL), 0);
+	jail_client_free(client);
+	assert_string_equal(json_get_string(json_object_array_get_idx(list, 1), "version"), "");
+}
+
+/* "two" does not answer, and a run of its waits for it. Those of "one" are not held up, and the client that follows
+ * hears of the end. */
+static void slow_probe_holds_up_only_its_own_runs(void **state)
+{
+	const struct jail_spec first_spec = {.runner = "one", .fingerprint = true},
+			       second_spec = {.runner = "two", .fingerprint = true};
+	struct service *service = *state;
+	struct json_object *known = NULL;
+	struct try waits = {.jail = NULL};
+
+	assert_versions(service->client, "one 1", "two 2");
+	put_runner(service->dir, "one", "echo one 3");
+	put_runner(service->dir, "two", "sleep 1000");
+	start_again(service);
+	assert_int_equal(jail_client_runners_follow(service->client, on_known, &known, NULL), 0);
+	try_begin(service->client, &waits, &second_spec);
+	const struct jail_program program = {
+		.code_fd = memfd_with("code", "echo fine", 9),
+		.stdin_fd = -1,
+		.stdout_fd = waits.out_fd,
+		.stderr_fd = -1,
+	};
+	assert_int_equal(jail_run(waits.jail, &program, NULL), 0);
+	close(program.code_fd);
+
+	auto_try struct try runs = {.jail = NULL};
+	try_program(service->client, &runs, &first_spec, "echo fine");
+	assert_int_equal(runs.result.verdict, JAIL_OK);
+	assert_string_equal(runs.result.fingerprint, "one 3");
+	assert_second_unknown(service);
+	assert_false(waits.done);
+	assert_null(known);
+
+	while (!known)
+		assert_true(try_hear(service->client, PATIENCE_MS));
+	assert_string_equal(json_get_string(json_object_array_get_idx(known, 1), "version"), "unknown");
+	json_object_put(known);
+	try_end(service->client, &waits);
+	assert_int_equal(waits.result.verdict, JAIL_OK);
+	try_clear(&waits);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -284,6 +344,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(killed_jailer_is_followed_by_no_probe, service_of_two,
 						remove_service_of_two),
 		cmocka_unit_test_setup_teardown(changed_file_asks_its_runner_again, service_of_two,
+						remove_service_of_two),
+		cmocka_unit_test_setup_teardown(slow_probe_holds_up_only_its_own_runs, service_of_two,
 						remove_service_of_two),
 	};
 

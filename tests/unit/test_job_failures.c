@@ -1,6 +1,7 @@
 /* What is left when somebody is killed with SIGKILL in mid-run: the jailer, or the whole process with its engine. */
 #include "job_fixture.h"
 
+#include "jail/client/client_runners.h"
 #include "lib/job/job_internal.h"
 
 static const char *const endless = "import time; print('partial', flush=True)\nwhile True: time.sleep(1)";
@@ -265,6 +266,58 @@ static void the_engine_starts_without_its_jailer(void **state)
 	job_release(job);
 }
 
+static void put_runner(const char *folder, const char *name, const char *interpreter, const char *version)
+{
+	auto_free char *path = xasprintf("%s/%s.json", folder, name);
+	FILE *file = fopen(path, "we");
+
+	assert_non_null(file);
+	fprintf(file,
+		"{\"name\":\"%s\",\"source\":\"main\",\"install\":\"none\",\"interpreters\":[\"%s\"],"
+		"\"run\":[\"{interpreter}\",\"/code/main\"],\"version\":[\"/bin/sh\",\"-c\",\"%s\"]}",
+		name, interpreter, version);
+	fclose(file);
+}
+
+/* The first on the jailer's way through its runners does not answer. */
+static void runs_go_on_while_a_version_is_awaited(void **state)
+{
+	char folder[] = "/tmp/sp-job-runners-XXXXXX";
+	struct job_request request;
+	struct job *job;
+
+	(void)state;
+	assert_non_null(mkdtemp(folder));
+	assert_int_equal(chmod(folder, 0755), 0);
+	put_runner(folder, "a", "/bin/sh", "sleep 1000");
+	put_runner(folder, "python", "/usr/bin/python3", "echo python 1");
+	setenv("SALLYPORT_JAILER_RUNNERS_DIR", folder, 1);
+	f.socket = true;
+	fixture_make(&f, "");
+	fixture_service_start(&f);
+	fixture_start(&f);
+	for (int i = 0; i < 2; i++) {
+		request = fixture_request(&f, "talk", "print(1)");
+		job = fixture_run(&f, &request, JAIL_OK);
+		assert_string_equal(fixture_wait(job)->jail.fingerprint, "python 1");
+		job_release(job);
+		auto_json struct json_object *runners = job_engine_runners(f.engine);
+		struct json_object *slow = jail_runner_named(runners, "a");
+
+		assert_string_equal(json_get_string(slow, "version"), "");
+		if (i == 1)
+			break;
+		fixture_service_kill(&f);
+		while (job_engine_connected(f.engine))
+			sched_yield();
+		fixture_service_start(&f);
+		while (!job_engine_connected(f.engine))
+			sched_yield();
+	}
+	unsetenv("SALLYPORT_JAILER_RUNNERS_DIR");
+	nftw(folder, fixture_remove, 16, FTW_DEPTH | FTW_PHYS);
+}
+
 /* The jailer cannot be started at all: the engine says so and does not start. */
 static void a_private_jailer_must_start(void **state)
 {
@@ -284,6 +337,7 @@ int main(void)
 		cmocka_unit_test_teardown(a_killed_engine_leaves_an_interrupted_run, end),
 		cmocka_unit_test_teardown(calls_run_again_when_the_jailer_is_back, end),
 		cmocka_unit_test_teardown(the_engine_starts_without_its_jailer, end),
+		cmocka_unit_test_teardown(runs_go_on_while_a_version_is_awaited, end),
 		cmocka_unit_test_teardown(a_private_jailer_must_start, end),
 	};
 
