@@ -9,7 +9,7 @@
 #include <signal.h>
 
 /* -------- the program's own end ----------------------------------------------------------------------- */
-static void ok(void **state)
+static void result_of_a_program_that_ends_well(void **state)
 {
 	auto_try struct try try = {.jail = NULL};
 
@@ -55,7 +55,7 @@ static void by_signal(void **state)
 	assert_false(try.result.oom_killed);
 }
 
-static void compiled(void **state)
+static void compile_step_has_its_own_account(void **state)
 {
 	auto_try struct try try = {.jail = NULL};
 
@@ -158,7 +158,7 @@ static void cancel_now(struct try *try)
 	jail_cancel(try->jail);
 }
 
-static void cancelled(void **state)
+static void cancelled_run_keeps_its_output(void **state)
 {
 	auto_try struct try try = {.jail = NULL, .on_output = cancel_now};
 
@@ -234,9 +234,15 @@ static void several_runs(void **state)
 int main(int argc, char **argv)
 {
 	struct CMUnitTest tests[] = {
-		cmocka_unit_test(ok),           cmocka_unit_test(exit_status),   cmocka_unit_test(by_signal),
-		cmocka_unit_test(compiled),     cmocka_unit_test(compile_error), cmocka_unit_test(stdin_args_env),
-		cmocka_unit_test(leader_ends),  cmocka_unit_test(cancelled),     cmocka_unit_test(two_at_once),
+		cmocka_unit_test(result_of_a_program_that_ends_well),
+		cmocka_unit_test(exit_status),
+		cmocka_unit_test(by_signal),
+		cmocka_unit_test(compile_step_has_its_own_account),
+		cmocka_unit_test(compile_error),
+		cmocka_unit_test(stdin_args_env),
+		cmocka_unit_test(leader_ends),
+		cmocka_unit_test(cancelled_run_keeps_its_output),
+		cmocka_unit_test(two_at_once),
 		cmocka_unit_test(several_runs),
 	};
 

@@ -327,7 +327,7 @@ static void clock_jumps(void **state)
 
 /* -------- P20, X11, X12: the jailer is killed at all sorts of moments --------------------------------- */
 /* We are the reaper of what it leaves: when no child is left to wait for, nothing of it lives. */
-static void orphaned(void **state)
+static void nothing_outlives_a_killed_jailer(void **state)
 {
 	struct service *service = *state;
 	const struct jail_spec spec = {.runner = "bash", .limits = {.pids = 32}};
@@ -371,9 +371,15 @@ static void orphaned(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		SERVED(filled_over_traps, 1),   SERVED(seen_from_outside, 1), SERVED(hundred_at_once, AT_ONCE),
-		SERVED(work_ahead, 2),          SERVED(same_again, 1),        SERVED(clock_jumps, 1),
-		SERVED(orphaned, KILLS),        SERVED(others_in_flight, 8),  SERVED(earlier_in_flight, 8),
+		SERVED(filled_over_traps, 1),
+		SERVED(seen_from_outside, 1),
+		SERVED(hundred_at_once, AT_ONCE),
+		SERVED(work_ahead, 2),
+		SERVED(same_again, 1),
+		SERVED(clock_jumps, 1),
+		SERVED(nothing_outlives_a_killed_jailer, KILLS),
+		SERVED(others_in_flight, 8),
+		SERVED(earlier_in_flight, 8),
 	};
 
 	if (argc > 1)

@@ -14,7 +14,7 @@ static void run_for(struct jail_client *client, const char *runner, struct try *
 }
 
 /* The runner's cache file lies in each jail, is taken by the library as it is, and belongs to that jail alone. */
-static void cached(void **state)
+static void cache_file_lies_in_each_jail(void **state)
 {
 	struct service *service = *state;
 	struct json_object *list = NULL;
@@ -52,7 +52,8 @@ static void cached(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test_setup_teardown(cached, service_setup, service_teardown)};
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(cache_file_lies_in_each_jail, service_setup, service_teardown)};
 	auto_config struct config config = {0};
 	struct err err = ERR_INIT;
 

@@ -45,7 +45,7 @@ static void run(void **state, struct try *try, const char *code, struct jail_lim
 		fail_msg("%s", try->err.text);
 }
 
-static void memory(void **state)
+static void memory_and_files_share_the_limit(void **state)
 {
 	need_cgroup();
 	auto_try struct try try = {.jail = NULL};
@@ -62,7 +62,7 @@ static void memory(void **state)
 	assert_in_range(try.result.run.memory_peak_bytes, 46 * MEBI, 48 * MEBI);
 }
 
-static void processes(void **state)
+static void processes_stop_at_the_limit(void **state)
 {
 	need_cgroup();
 	auto_try struct try try = {.jail = NULL};
@@ -95,7 +95,7 @@ static int64_t cpu_used(void **state)
 
 /* A jailer that has to wait for a processor itself sees later that the time is used up: it is exact in some run, not in
  * every one. */
-static void cpu(void **state)
+static void cpu_time_stops_at_the_limit(void **state)
 {
 	need_cgroup();
 	const int64_t most = CPU_US + 200000 * try_patience();
@@ -107,7 +107,7 @@ static void cpu(void **state)
 }
 
 /* Two programs in one jail: what the first one reached is not told of the second. */
-static void peaks(void **state)
+static void peaks_are_of_one_program(void **state)
 {
 	struct service *service = *state;
 	auto_try struct try try = {.jail = NULL};
@@ -236,7 +236,7 @@ static void dies_unlimited(void **state)
 }
 
 /* A jail of batch work is idle, or has the least weight where the kernel knows no idle groups; others are not. */
-static void background(void **state)
+static void background_jails_give_way(void **state)
 {
 	struct service *service = *state;
 	static const int percents[] = {41, 43}; /* shares that no other group has */
@@ -323,9 +323,14 @@ static void disk_reads(void **state)
 int main(int argc, char **argv)
 {
 	struct CMUnitTest tests[] = {
-		cmocka_unit_test(memory), cmocka_unit_test(processes),    cmocka_unit_test(cpu),
-		cmocka_unit_test(peaks),  cmocka_unit_test(stepped_over), cmocka_unit_test(dies_unlimited),
-		cmocka_unit_test(disk_reads), cmocka_unit_test(background), /* last: its client stays so */
+		cmocka_unit_test(memory_and_files_share_the_limit),
+		cmocka_unit_test(processes_stop_at_the_limit),
+		cmocka_unit_test(cpu_time_stops_at_the_limit),
+		cmocka_unit_test(peaks_are_of_one_program),
+		cmocka_unit_test(stepped_over),
+		cmocka_unit_test(dies_unlimited),
+		cmocka_unit_test(disk_reads),
+		cmocka_unit_test(background_jails_give_way), /* last: its client stays so */
 	};
 
 	return try_run(tests, argc, argv, start, service_teardown);

@@ -92,7 +92,7 @@ static void in_and_out(void **state)
 	assert_int_equal(lseek(fd, 0, SEEK_CUR), 0);
 }
 
-static void names(void **state)
+static void odd_names_survive(void **state)
 {
 	auto_try struct try try = {.jail = NULL};
 	static const char *const odd[] = {"with\nnewline",
@@ -159,7 +159,7 @@ static void bad_names(void **state)
 	close(pipe_fds[1]);
 }
 
-static void many(void **state)
+static void thousands_of_files_come_back(void **state)
 {
 	auto_try struct try try = {.jail = NULL};
 	auto_close int fd = memfd_with("a", "x", 1);
@@ -199,7 +199,7 @@ static void too_large(void **state)
 	assert_string_equal(try.err.text, "the files do not fit into /data: at most 1 MiB and 4096 files");
 }
 
-static void special(void **state)
+static void special_files_are_not_kept(void **state)
 {
 	auto_try struct try try = {.jail = NULL};
 
@@ -268,7 +268,7 @@ static void deep_and_wide(void **state)
 }
 
 /* Somebody else's file where a directory was, and the other way round. */
-static void swapped(void **state)
+static void swapped_files_and_directories_are_seen(void **state)
 {
 	auto_try struct try try = {.jail = NULL};
 	auto_close int fd = memfd_with("a", "x", 1);
@@ -292,9 +292,10 @@ static void swapped(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(in_and_out),    cmocka_unit_test(names),     cmocka_unit_test(bad_names),
-		cmocka_unit_test(many),          cmocka_unit_test(too_large), cmocka_unit_test(special),
-		cmocka_unit_test(deep_and_wide), cmocka_unit_test(swapped),
+		cmocka_unit_test(in_and_out),    cmocka_unit_test(odd_names_survive),
+		cmocka_unit_test(bad_names),     cmocka_unit_test(thousands_of_files_come_back),
+		cmocka_unit_test(too_large),     cmocka_unit_test(special_files_are_not_kept),
+		cmocka_unit_test(deep_and_wide), cmocka_unit_test(swapped_files_and_directories_are_seen),
 	};
 
 	return cmocka_run_group_tests(tests, start, stop);

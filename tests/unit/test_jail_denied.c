@@ -114,7 +114,7 @@ static void however_it_ends(void **state)
 }
 
 /* Each call costs init some microseconds: they count. Two processes, so that init has to serve more than one. */
-static void flood(void **state)
+static void refused_calls_cost_the_guest(void **state)
 {
 	auto_try struct try try = {.jail = NULL};
 
@@ -133,7 +133,7 @@ static void flood(void **state)
 }
 
 /* What interpreters do by themselves is not worth a word. */
-static void ordinary(void **state)
+static void ordinary_programs_are_refused_nothing(void **state)
 {
 	static const struct {
 		const char *runner, *code;
@@ -166,7 +166,7 @@ static void sync_is_idle(void **state)
 	assert_string_equal(try.denied, "");
 }
 
-static void netlink(void **state)
+static void netlink_is_for_routes_only(void **state)
 {
 	auto_try struct try try = {.jail = NULL};
 
@@ -206,7 +206,7 @@ static void run_own(struct try *try, const char *runner, const char *code)
 #define OWN "{\"name\":\"own\",\"source\":\"main.py\",\"interpreters\":[\"/usr/bin/python3\"],\"install\":\"-\","
 #define RUN "\"run\":[\"{interpreter}\",\"/code/main.py\"]"
 
-static void quiet(void **state)
+static void quiet_calls_are_not_mentioned(void **state)
 {
 	auto_try struct try try = {.jail = NULL};
 
@@ -256,7 +256,7 @@ static const struct {
 	 "execveat get_mempolicy membarrier memfd_create pkey_alloc remap_file_pages semget shmget splice socket"},
 };
 
-static void families(void **state)
+static void each_family_has_its_own_calls(void **state)
 {
 	(void)state;
 #ifndef __x86_64__
@@ -297,10 +297,17 @@ static void compile_step(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(by_name),         cmocka_unit_test(no_watching),  cmocka_unit_test(clone_namespaces),
-		cmocka_unit_test(however_it_ends), cmocka_unit_test(flood),        cmocka_unit_test(ordinary),
-		cmocka_unit_test(sync_is_idle),    cmocka_unit_test(netlink),      cmocka_unit_test(quiet),
-		cmocka_unit_test(families),        cmocka_unit_test(compile_step),
+		cmocka_unit_test(by_name),
+		cmocka_unit_test(no_watching),
+		cmocka_unit_test(clone_namespaces),
+		cmocka_unit_test(however_it_ends),
+		cmocka_unit_test(refused_calls_cost_the_guest),
+		cmocka_unit_test(ordinary_programs_are_refused_nothing),
+		cmocka_unit_test(sync_is_idle),
+		cmocka_unit_test(netlink_is_for_routes_only),
+		cmocka_unit_test(quiet_calls_are_not_mentioned),
+		cmocka_unit_test(each_family_has_its_own_calls),
+		cmocka_unit_test(compile_step),
 	};
 	struct json_object *info = NULL;
 

@@ -58,7 +58,7 @@ static void pending_signals(void **state)
 		timer_delete(timers[i]);
 }
 
-static void requests(void **state)
+static void gauge_sees_asynchronous_requests(void **state)
 {
 	aio_context_t context = 0;
 
@@ -193,9 +193,12 @@ static void huge_pages(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(pending_signals, start), cmocka_unit_test_setup(requests, start),
-		cmocka_unit_test_setup(file_locks, start),      cmocka_unit_test_setup(tcp_buffers, start),
-		cmocka_unit_test_setup(unreclaimable_slab, start), cmocka_unit_test_setup(socket_filters, start),
+		cmocka_unit_test_setup(pending_signals, start),
+		cmocka_unit_test_setup(gauge_sees_asynchronous_requests, start),
+		cmocka_unit_test_setup(file_locks, start),
+		cmocka_unit_test_setup(tcp_buffers, start),
+		cmocka_unit_test_setup(unreclaimable_slab, start),
+		cmocka_unit_test_setup(socket_filters, start),
 		cmocka_unit_test_setup(huge_pages, start),
 	};
 

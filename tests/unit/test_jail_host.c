@@ -94,7 +94,7 @@ static void client_vanishes(void **state)
 	close(theirs.error_fd);
 }
 
-static void rubbish(void **state)
+static void rubbish_ends_only_its_own_connection(void **state)
 {
 	struct service *service = *state;
 	static const struct {
@@ -169,7 +169,7 @@ static void too_much(void **state)
 	service_run_ok(service->client);
 }
 
-static void stranger(void **state)
+static void strangers_are_refused(void **state)
 {
 	struct service *service = *state;
 	int status;
@@ -196,7 +196,7 @@ static void stranger(void **state)
 }
 
 /* More steps than a jail takes, and a jail for each number: bounded, in words. */
-static void floods(void **state)
+static void jails_and_steps_are_bounded(void **state)
 {
 	struct service *service = *state;
 	struct jail_client *client = NULL;
@@ -397,7 +397,7 @@ static void kill_and_restart(struct service *service, bool *ret_left, bool *ret_
 
 /* The next one takes the place over, clears what is there and says so: unless another jailer of this machine, started
  * between the two, was faster. Each kill is looked at in the same way; those that nobody came between show it. */
-static void killed(void **state)
+static void killed_jailer_is_cleared_up_after(void **state)
 {
 	bool left = false, said = false;
 	int64_t until = 0;
@@ -453,7 +453,7 @@ static void dying_listener(void **state)
 }
 
 /* What it is on the host after it has started: nobody. */
-static void nobody(void **state)
+static void jailer_of_root_becomes_nobody(void **state)
 {
 	struct service *service = *state;
 	auto_free char *text = NULL;
@@ -474,7 +474,7 @@ static void nobody(void **state)
 	assert_int_equal(access(link, F_OK), -1); /* the host's files are out of its reach */
 }
 
-static void runners(void **state)
+static void runners_have_versions_and_libraries(void **state)
 {
 	struct service *service = *state;
 	struct json_object *list = NULL;
@@ -505,18 +505,18 @@ int main(int argc, char **argv)
 {
 	struct CMUnitTest tests[] = {
 		SERVED(client_vanishes),
-		SERVED(rubbish),
+		SERVED(rubbish_ends_only_its_own_connection),
 		SERVED(too_much),
-		SERVED(stranger),
-		SERVED(floods),
+		SERVED(strangers_are_refused),
+		SERVED(jails_and_steps_are_bounded),
 		SERVED(no_growth),
 		SERVED(ordered_stop),
 		SERVED(hangup_ends_nothing),
-		GAUGED(killed, service_setup, service_teardown, 1),
+		GAUGED(killed_jailer_is_cleared_up_after, service_setup, service_teardown, 1),
 		SERVED(second_service),
 		SERVED(dying_listener),
-		SERVED(nobody),
-		SERVED(runners),
+		SERVED(jailer_of_root_becomes_nobody),
+		SERVED(runners_have_versions_and_libraries),
 	};
 
 	return try_run(tests, argc, argv, NULL, NULL);

@@ -45,7 +45,7 @@ static void all_left_alone(const char *const *list, size_t count)
 	}
 }
 
-static void expressions(void **state)
+static void last_expressions_are_taken(void **state)
 {
 	static const char *const list[] = {
 		"5",
@@ -110,7 +110,7 @@ static void expressions(void **state)
 		taken(list[i], list[i]);
 }
 
-static void semicolons(void **state)
+static void semicolons_behind_them_are_dropped(void **state)
 {
 	(void)state;
 	taken("const a = 1;\na;", "const a = 1;\na ");
@@ -124,7 +124,7 @@ static void semicolons(void **state)
 }
 
 /* An error may name the last line, which would be quoted without its semicolon. */
-static void failing(void **state)
+static void statements_that_may_fail_are_left(void **state)
 {
 	static const char *const list[] = {
 		"x;",
@@ -160,7 +160,7 @@ static void failing(void **state)
 }
 
 /* Of looser operators it would get a part. */
-static void looser(void **state)
+static void looser_operators_are_left(void **state)
 {
 	static const char *const list[] = {
 		"",         " \n// x\n", ";",     "/* x",   "x /* y",   "a === b", "a ? b : c",    "a && b",
@@ -241,7 +241,7 @@ static void not_whole(void **state)
 }
 
 /* The engine goes on behind them, and would name the tail, too. */
-static void mistakes(void **state)
+static void programs_with_mistakes_are_left(void **state)
 {
 	static const char *const list[] = {
 		"f(a b)",
@@ -320,7 +320,7 @@ static void own_ways(void **state)
 }
 
 /* As many brackets, and names, as there is room for, and more. */
-static void many(void **state)
+static void brackets_and_names_are_bounded(void **state)
 {
 	auto_buf struct buf text = {0};
 
@@ -345,7 +345,7 @@ static void many(void **state)
 	assert_false(last_open("1\0", 2, &text));
 }
 
-static void files(void **state)
+static void tail_is_put_behind_the_program(void **state)
 {
 	static const char wanted[] = "const a = 1\na \ninstanceof\n({})\n";
 	auto_close int tail = memfd_with("tail", "// of\n//\n({})\n", 14),
@@ -369,10 +369,17 @@ static void files(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(expressions), cmocka_unit_test(semicolons),     cmocka_unit_test(failing),
-		cmocka_unit_test(looser),      cmocka_unit_test(no_expressions), cmocka_unit_test(not_whole),
-		cmocka_unit_test(own_ways),    cmocka_unit_test(not_to_be_read), cmocka_unit_test(many),
-		cmocka_unit_test(files),       cmocka_unit_test(mistakes),
+		cmocka_unit_test(last_expressions_are_taken),
+		cmocka_unit_test(semicolons_behind_them_are_dropped),
+		cmocka_unit_test(statements_that_may_fail_are_left),
+		cmocka_unit_test(looser_operators_are_left),
+		cmocka_unit_test(no_expressions),
+		cmocka_unit_test(not_whole),
+		cmocka_unit_test(own_ways),
+		cmocka_unit_test(not_to_be_read),
+		cmocka_unit_test(brackets_and_names_are_bounded),
+		cmocka_unit_test(tail_is_put_behind_the_program),
+		cmocka_unit_test(programs_with_mistakes_are_left),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -28,7 +28,7 @@ static bool stopped_at(int64_t limit)
 	return true;
 }
 
-static void wall(void **state)
+static void wall_time_stops_a_program(void **state)
 {
 	int64_t limit = 1500000 * try_patience();
 
@@ -62,7 +62,7 @@ static void assert_cpu_exact(const char *code, struct jail_limits limits)
 	assert_in_range(used, limits.cpu_us, most);
 }
 
-static void cpu(void **state)
+static void cpu_time_stops_a_program(void **state)
 {
 	const struct jail_limits limits = {.cpu_us = 300000}, two_cores = {.cpu_us = 300000, .cpu_percent = -1};
 
@@ -75,7 +75,7 @@ static void cpu(void **state)
 	}
 }
 
-static void memory(void **state)
+static void memory_stops_a_program(void **state)
 {
 	auto_try struct try try = {.jail = NULL};
 	const struct jail_limits limits = {.memory_bytes = 64 * MEBI};
@@ -99,7 +99,7 @@ static void memory(void **state)
 	assert_verdict(&try, JAIL_ML);
 }
 
-static void output(void **state)
+static void output_is_cut_at_the_limit(void **state)
 {
 	auto_try struct try try = {.jail = NULL};
 
@@ -185,7 +185,7 @@ static void tmp_and_files(void **state)
 	assert_int_equal(try.n_changes, 99);
 }
 
-static void caps(void **state)
+static void requests_above_the_caps_are_refused(void **state)
 {
 	(void)state;
 	const struct {
@@ -217,9 +217,14 @@ static void caps(void **state)
 int main(int argc, char **argv)
 {
 	struct CMUnitTest tests[] = {
-		cmocka_unit_test(wall),          cmocka_unit_test(cpu),        cmocka_unit_test(memory),
-		cmocka_unit_test(output),        cmocka_unit_test(both_pipes), cmocka_unit_test(fork_bomb),
-		cmocka_unit_test(tmp_and_files), cmocka_unit_test(caps),
+		cmocka_unit_test(wall_time_stops_a_program),
+		cmocka_unit_test(cpu_time_stops_a_program),
+		cmocka_unit_test(memory_stops_a_program),
+		cmocka_unit_test(output_is_cut_at_the_limit),
+		cmocka_unit_test(both_pipes),
+		cmocka_unit_test(fork_bomb),
+		cmocka_unit_test(tmp_and_files),
+		cmocka_unit_test(requests_above_the_caps_are_refused),
 	};
 
 	return try_run(tests, argc, argv, start, stop);

@@ -163,7 +163,7 @@ static void javascript_errors(void **state)
 }
 
 /* Without a driver each run is a process of its own: files, /tmp and processes stay. */
-static void shell(void **state)
+static void shell_keeps_files_and_processes(void **state)
 {
 	live_need(possible);
 	auto_live struct live live = {.client = NULL};
@@ -191,7 +191,7 @@ static void shell(void **state)
 }
 
 /* Compiled anew each time, although /code is read-only while the program runs. */
-static void compiled(void **state)
+static void compiled_programs_are_built_each_time(void **state)
 {
 	live_need(possible);
 	auto_live struct live live = {.client = NULL};
@@ -227,7 +227,7 @@ static void background_output(void **state)
 
 /* -------- frozen -------------------------------------------------------------------------------------- */
 /* Between runs no CPU time is used, and the account of a run is its own. */
-static void frozen(void **state)
+static void frozen_jail_uses_no_cpu_time(void **state)
 {
 	live_need(possible);
 	auto_live struct live live = {.client = NULL};
@@ -448,7 +448,7 @@ static void javascript_entries(void **state)
 }
 
 /* Where nothing can be frozen: said in words, before anything runs. */
-static void refused(void **state)
+static void refused_where_nothing_can_be_frozen(void **state)
 {
 	struct live live;
 
@@ -473,17 +473,17 @@ int main(int argc, char **argv)
 		cmocka_unit_test(javascript_state),
 		cmocka_unit_test(javascript_errors),
 		cmocka_unit_test(javascript_input),
-		cmocka_unit_test(shell),
-		cmocka_unit_test(compiled),
+		cmocka_unit_test(shell_keeps_files_and_processes),
+		cmocka_unit_test(compiled_programs_are_built_each_time),
 		cmocka_unit_test(background_output),
-		cmocka_unit_test(frozen),
+		cmocka_unit_test(frozen_jail_uses_no_cpu_time),
 		cmocka_unit_test(removed_files), cmocka_unit_test(folder_makes_way),
 		cmocka_unit_test(python_files),
 		cmocka_unit_test(shell_files),
 		cmocka_unit_test(late_collection),
 		cmocka_unit_test(python_entries),
 		cmocka_unit_test(javascript_entries),
-		cmocka_unit_test(refused),
+		cmocka_unit_test(refused_where_nothing_can_be_frozen),
 	};
 
 	return try_run(tests, argc, argv, start, stop);

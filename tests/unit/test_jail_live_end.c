@@ -36,7 +36,7 @@ static void begin_limited(struct live *live, const char *runner, struct jail_lim
 		fail_msg("%s: %s", runner, live->try.result.message);
 }
 
-static void limits(void **state)
+static void limits_end_the_interpreter(void **state)
 {
 	live_need(possible);
 	static const struct {
@@ -96,7 +96,7 @@ static void on_output_cancel(struct try *try)
 	jail_cancel(try->jail);
 }
 
-static void cancelled(void **state)
+static void cancelled_run_ends_the_interpreter(void **state)
 {
 	live_need(possible);
 	auto_live struct live live = {.client = NULL};
@@ -112,7 +112,7 @@ static void cancelled(void **state)
 }
 
 /* -------- guests that lie ----------------------------------------------------------------------------- */
-static void lies(void **state)
+static void driver_cannot_be_impersonated(void **state)
 {
 	live_need(possible);
 	static const struct {
@@ -163,7 +163,7 @@ static void lies(void **state)
 }
 
 /* Orders that are not taken: the socket fills, and the driver is ended, not waited for. */
-static void deaf(void **state)
+static void deaf_driver_is_ended(void **state)
 {
 	live_need(possible);
 	auto_live struct live live = {.client = NULL};
@@ -237,9 +237,14 @@ static void read_only_refused(void **state)
 int main(int argc, char **argv)
 {
 	struct CMUnitTest tests[] = {
-		cmocka_unit_test(background_locks), cmocka_unit_test(limits), cmocka_unit_test(limits_of_each_run),
-		cmocka_unit_test(cancelled),        cmocka_unit_test(lies),   cmocka_unit_test(deaf),
-		cmocka_unit_test(pipe_refused),     cmocka_unit_test(read_only_refused),
+		cmocka_unit_test(background_locks),
+		cmocka_unit_test(limits_end_the_interpreter),
+		cmocka_unit_test(limits_of_each_run),
+		cmocka_unit_test(cancelled_run_ends_the_interpreter),
+		cmocka_unit_test(driver_cannot_be_impersonated),
+		cmocka_unit_test(deaf_driver_is_ended),
+		cmocka_unit_test(pipe_refused),
+		cmocka_unit_test(read_only_refused),
 	};
 
 	return try_run(tests, argc, argv, start, stop);

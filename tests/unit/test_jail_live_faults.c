@@ -173,7 +173,7 @@ static void fails_once(void **state)
 
 /* The program itself enters what can be frozen. Beside a group of threads no other group takes processes, and no call
  * before fails. */
-static void door(void **state)
+static void unopened_freezer_fails_the_run(void **state)
 {
 	(void)state;
 	auto_live struct live live = {.client = NULL};
@@ -230,7 +230,8 @@ int main(int argc, char **argv)
 			 fault->path ? " " : "", fault->path ? fault->path : "", fault->says ? fault->says : "ends");
 		tests[n++] = (struct CMUnitTest){.name = names[i], .test_func = fails_once, .initial_state = fault};
 	}
-	tests[n++] = (struct CMUnitTest){.name = "bash: enter the cgroup to freeze", .test_func = door};
+	tests[n++] = (struct CMUnitTest){.name = "bash: enter the cgroup to freeze",
+					 .test_func = unopened_freezer_fails_the_run};
 	if (argc > 1)
 		cmocka_set_test_filter(argv[1]);
 	return _cmocka_run_group_tests("faults of live jails", tests, n, setup, teardown);

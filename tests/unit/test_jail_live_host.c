@@ -65,7 +65,7 @@ static void freeze_guest(struct live *live, struct jail_client *owner, const cha
 	assert_true(*ret_pidfd >= 0);
 }
 
-static void closed(void **state)
+static void closed_jail_kills_its_frozen_guest(void **state)
 {
 	live_need(possible);
 	struct service *service = *state;
@@ -177,7 +177,7 @@ static void a_hundred(void **state)
 int main(int argc, char **argv)
 {
 	struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(closed, setup, service_teardown),
+		cmocka_unit_test_setup_teardown(closed_jail_kills_its_frozen_guest, setup, service_teardown),
 		cmocka_unit_test_setup_teardown(client_vanishes, setup, service_teardown),
 		cmocka_unit_test_setup_teardown(jailer_killed, setup, service_teardown),
 		cmocka_unit_test_setup_teardown(a_hundred, setup, service_teardown),

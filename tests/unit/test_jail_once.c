@@ -131,7 +131,7 @@ static int refuse_file(void *arg, size_t index, struct jail_file *ret, struct er
 	return err_set(err, ERR_CORRUPT, "no such blob");
 }
 
-static void refusals(void **state)
+static void refusals_reach_the_caller(void **state)
 {
 	auto_close int code = code_of("print('never')");
 	struct jail_once once = {
@@ -157,7 +157,7 @@ static void refusals(void **state)
 }
 
 /* A live sandbox: begin again with another program. */
-static void again(void **state)
+static void live_jail_takes_another_program(void **state)
 {
 	auto_close int first = code_of("open('kept', 'w').write('x'); print('a long first output')");
 	auto_close int second = code_of("print(open('kept').read())");
@@ -235,8 +235,11 @@ static void two_that_talk(void **state)
 int main(int argc, char **argv)
 {
 	struct CMUnitTest tests[] = {
-		cmocka_unit_test(by_descriptor), cmocka_unit_test(many_files), cmocka_unit_test(refusals),
-		cmocka_unit_test(again),         cmocka_unit_test(two_that_talk),
+		cmocka_unit_test(by_descriptor),
+		cmocka_unit_test(many_files),
+		cmocka_unit_test(refusals_reach_the_caller),
+		cmocka_unit_test(live_jail_takes_another_program),
+		cmocka_unit_test(two_that_talk),
 	};
 
 	return try_run(tests, argc, argv, set_up, tear_down);

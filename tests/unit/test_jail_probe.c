@@ -57,7 +57,7 @@ static enum probe_result tried(const struct probe_entry *entry)
 	return result;
 }
 
-static void probe(void **state)
+static void probe_is_held(void **state)
 {
 	static const char *const texts[] = {"held", "broken", "weaker", "absent"};
 	const struct probe_entry *entry = *state;
@@ -196,8 +196,9 @@ int main(int argc, char **argv)
 	tests = xcalloc(list.count + 1, sizeof(*tests));
 	for (size_t i = 0; i < list.count; i++)
 		if (wanted(list.entries[i].name, argc, argv))
-			tests[n++] = (struct CMUnitTest){
-				.name = list.entries[i].name, .test_func = probe, .initial_state = &list.entries[i]};
+			tests[n++] = (struct CMUnitTest){.name = list.entries[i].name,
+							 .test_func = probe_is_held,
+							 .initial_state = &list.entries[i]};
 	tests[n++] = (struct CMUnitTest){.name = "X07", .test_func = page_cache};
 	int failed = _cmocka_run_group_tests("probes", tests, n, NULL, NULL);
 	free(tests);

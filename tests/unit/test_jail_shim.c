@@ -119,7 +119,7 @@ static const struct row {
 	{"typescript", "random", "console.log(crypto.randomUUID(), Math.random() as number)", true, NULL},
 };
 
-static void same(void **state)
+static void deterministic_runs_print_the_same(void **state)
 {
 	const struct row *row = *state;
 
@@ -213,7 +213,8 @@ int main(void)
 
 	for (; n < ARRAY_SIZE(rows); n++) {
 		names[n] = xasprintf("%s: %s", rows[n].runner, rows[n].what);
-		tests[n] = (struct CMUnitTest){names[n], same, NULL, NULL, (void *)(uintptr_t)&rows[n]};
+		tests[n] = (struct CMUnitTest){names[n], deterministic_runs_print_the_same, NULL, NULL,
+					       (void *)(uintptr_t)&rows[n]};
 	}
 	tests[n++] = (struct CMUnitTest)cmocka_unit_test(other_clock);
 	tests[n++] = (struct CMUnitTest)cmocka_unit_test(processes_differ);

@@ -85,7 +85,7 @@ static void assert_no_more(const struct service *service, const struct holds *be
 
 /* -------- connections --------------------------------------------------------------------------------- */
 /* More than it takes, of somebody who may connect and says nothing: who speaks is served, before and after. */
-static void silent(void **state)
+static void silent_clients_keep_nobody_out(void **state)
 {
 	struct service *service = *state;
 	struct jail_client *later = NULL;
@@ -112,7 +112,7 @@ static void silent(void **state)
 }
 
 /* As many as it takes, all of which have spoken: one more hears why it is not served, and is when there is room. */
-static void full(void **state)
+static void full_jailer_says_so(void **state)
 {
 	struct service *service = *state;
 	struct jail_client *clients[SERVER_CLIENTS_MAX] = {NULL}, *more = NULL;
@@ -224,7 +224,7 @@ static size_t make_descriptors(int fds[8])
 	return n;
 }
 
-static void rubbish(void **state)
+static void random_packets_leave_nothing_behind(void **state)
 {
 	struct service *service = *state;
 	auto_free char *packet = xmalloc(JAIL_WIRE_MAX);
@@ -333,7 +333,7 @@ static void drop_guest(struct guest *guest)
 	try_clear(&guest->try);
 }
 
-static void slain(void **state)
+static void slain_jails_leave_nothing_behind(void **state)
 {
 	struct service *service = *state;
 	struct jail_client *client = NULL;
@@ -382,11 +382,11 @@ static void slain(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		GAUGED(silent, setup, service_teardown, 1),
-		GAUGED(full, setup, service_teardown, JAILS),
+		GAUGED(silent_clients_keep_nobody_out, setup, service_teardown, 1),
+		GAUGED(full_jailer_says_so, setup, service_teardown, JAILS),
 		GAUGED(empty_packets, setup, service_teardown, 1),
-		GAUGED(rubbish, setup, service_teardown, 1),
-		GAUGED(slain, setup, service_teardown, JAILS),
+		GAUGED(random_packets_leave_nothing_behind, setup, service_teardown, 1),
+		GAUGED(slain_jails_leave_nothing_behind, setup, service_teardown, JAILS),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

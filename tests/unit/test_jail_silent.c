@@ -37,7 +37,7 @@ static bool silent(const char *text)
 	return silent_text(runners_find(&runners, "python"), text, strlen(text), -1);
 }
 
-static void ends(void **state)
+static void printing_ends_are_silent(void **state)
 {
 	static const char *const quiet[] = {
 		"print(1)",
@@ -81,7 +81,7 @@ static void ends(void **state)
 	assert_false(silent_text(runners_find(&runners, "bash"), "print(1)", 8, -1));
 }
 
-static void imports(void **state)
+static void known_imports_are_silent(void **state)
 {
 	static const char *const quiet[] = {
 		"import json",
@@ -180,7 +180,7 @@ static void last_lines(void **state)
 }
 
 /* A module of the conversation's is found before the interpreter's own. */
-static void shadows(void **state)
+static void shadowed_modules_are_loud(void **state)
 {
 	static const char *const names[] = {"json.py", "json", "json.pyc", "json.so", ".packages"};
 	static const char text[] = "import os, json\nprint(1)";
@@ -204,7 +204,7 @@ static void shadows(void **state)
 	assert_int_equal(rmdir(folder), 0);
 }
 
-static void files(void **state)
+static void files_are_read_up_to_a_bound(void **state)
 {
 	const struct runner *python = runners_find(&runners, "python");
 	auto_free char *longest = xcalloc(1, SILENT_TEXT_MAX + 2);
@@ -224,11 +224,11 @@ static void files(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(ends),
-		cmocka_unit_test(imports),
+		cmocka_unit_test(printing_ends_are_silent),
+		cmocka_unit_test(known_imports_are_silent),
 		cmocka_unit_test(last_lines),
-		cmocka_unit_test(shadows),
-		cmocka_unit_test(files),
+		cmocka_unit_test(shadowed_modules_are_loud),
+		cmocka_unit_test(files_are_read_up_to_a_bound),
 	};
 
 	return cmocka_run_group_tests_name("silent programs", tests, load, unload);

@@ -76,7 +76,7 @@ static int socket_end(void)
 	return socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 }
 
-static void input(void **state)
+static void input_must_be_readable(void **state)
 {
 	(void)state;
 	give(INPUT, file_open(O_RDONLY), NULL);
@@ -89,7 +89,7 @@ static void input(void **state)
 	give(INPUT, open("/dev/zero", O_RDONLY | O_CLOEXEC), "standard input must be a file or a pipe");
 }
 
-static void output(void **state)
+static void output_must_be_writable(void **state)
 {
 	(void)state;
 	for (int which = OUTPUT; which <= ERROR; which++) {
@@ -126,8 +126,8 @@ static void by_name(void **state)
 
 int main(int argc, char **argv)
 {
-	struct CMUnitTest tests[] = {cmocka_unit_test(input), cmocka_unit_test(output),
-				     cmocka_unit_test(by_name)};
+	struct CMUnitTest tests[] = {cmocka_unit_test(input_must_be_readable),
+				     cmocka_unit_test(output_must_be_writable), cmocka_unit_test(by_name)};
 
 	return try_run(tests, argc, argv, start, stop);
 }

@@ -110,14 +110,14 @@ static void once(const char *runner, const char *code, const char *says)
 	assert_int_equal(try.n_changes, 0); /* nothing of /code is collected */
 }
 
-static void interpreted(void **state)
+static void interpreted_program_reaches_the_socket(void **state)
 {
 	(void)state;
 	once("python", "import help\nprint(help.WORD)\n" ASK, "filled\nanswer\n");
 }
 
 /* /code is read-only when the program runs: the socket was there before. */
-static void compiled(void **state)
+static void compiled_program_reaches_the_socket(void **state)
 {
 	(void)state;
 	once("c",
@@ -227,8 +227,11 @@ static int nothing(void **state)
 int main(int argc, char **argv)
 {
 	struct CMUnitTest tests[] = {
-		cmocka_unit_test(interpreted),	  cmocka_unit_test(compiled),	 cmocka_unit_test(none_without_asking),
-		GAUGED(live_sandboxes, nothing, nothing, 2), cmocka_unit_test(other_descriptors),
+		cmocka_unit_test(interpreted_program_reaches_the_socket),
+		cmocka_unit_test(compiled_program_reaches_the_socket),
+		cmocka_unit_test(none_without_asking),
+		GAUGED(live_sandboxes, nothing, nothing, 2),
+		cmocka_unit_test(other_descriptors),
 	};
 
 	return try_run(tests, argc, argv, start, stop);

@@ -16,7 +16,7 @@ static void make_pair(int pair[2])
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair), 0);
 }
 
-static void packets(void **state)
+static void packets_carry_strings_and_descriptors(void **state)
 {
 	int pair[2];
 	struct wire_queue queue;
@@ -139,7 +139,7 @@ static int parse(const char *text, size_t n_strings, size_t n_fds, struct err *e
 }
 
 /* The client's head of each verb is the request of that verb; what is none is refused with the list of all. */
-static void verbs(void **state)
+static void verbs_are_all_known(void **state)
 {
 	(void)state;
 	for (enum wire_verb verb = WIRE_OPEN; verb < WIRE_VERBS; verb++) {
@@ -166,7 +166,7 @@ static void verbs(void **state)
 
 #define NO_STREAMS "\"stdin\":false,\"stdout\":false,\"stderr\":false"
 
-static void requests(void **state)
+static void malformed_requests_name_the_member(void **state)
 {
 	static const struct {
 		const char *text;
@@ -227,7 +227,7 @@ static void requests(void **state)
 }
 
 /* Every member of a result survives the way over the wire. */
-static void results(void **state)
+static void results_survive_the_wire(void **state)
 {
 	struct jail_result before = {
 		.verdict = JAIL_TO,
@@ -294,9 +294,13 @@ static void results(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(packets),
-		cmocka_unit_test(no_descriptors), cmocka_unit_test(too_large), cmocka_unit_test(back_pressure),
-		cmocka_unit_test(verbs),   cmocka_unit_test(requests),  cmocka_unit_test(results),
+		cmocka_unit_test(packets_carry_strings_and_descriptors),
+		cmocka_unit_test(no_descriptors),
+		cmocka_unit_test(too_large),
+		cmocka_unit_test(back_pressure),
+		cmocka_unit_test(verbs_are_all_known),
+		cmocka_unit_test(malformed_requests_name_the_member),
+		cmocka_unit_test(results_survive_the_wire),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
