@@ -179,21 +179,6 @@ static void begin_phase(struct cell *cell, enum cell_phase phase)
 		cell_run_ready(cell);
 }
 
-/* The code of a program whose value is to be shown: is there one, and can it be had at less cost? */
-static void look_at_code(const struct cell *cell, struct cell_step *step)
-{
-	if (silent_file(cell->runner, step->fds[0], cell->data_root)) {
-		step->display = false;
-		return;
-	}
-	int file = last_file(step->fds[0], cell->runner->tail_fd);
-	if (file < 0)
-		return;
-	close(step->fds[0]);
-	step->fds[0] = file;
-	step->continued = true;
-}
-
 void cell_run_begin(struct cell *cell, struct cell_step *step)
 {
 	struct cell_run *run = &cell->run;
@@ -201,8 +186,17 @@ void cell_run_begin(struct cell *cell, struct cell_step *step)
 	*run = (struct cell_run){.step = step, .cpu_check_us = INT64_MAX, .wall_deadline_us = INT64_MAX};
 	run->pipes[0] = run->pipes[1] = LOOP_WATCH_INIT;
 	output_init(&run->output, 0, -1, -1);
-	if (cell_run_shows(cell) && !step->entry)
-		look_at_code(cell, step);
+	/* Is there a value to be shown, and can it be had at less cost? */
+	if (cell_run_shows(cell) && !step->entry) {
+		step->display = !silent_file(cell->runner, step->fds[0], cell->data_root);
+		int file = step->display ? last_file(step->fds[0], cell->runner->tail_fd) : -1;
+
+		step->continued = file >= 0;
+		if (file >= 0) {
+			close(step->fds[0]);
+			step->fds[0] = file;
+		}
+	}
 	run->result = (struct jail_result){.verdict = JAIL_XX, .exit_code = -1, .parked = cell->parked};
 	cell->parked = false;
 	snprintf(run->result.runner, sizeof(run->result.runner), "%s", cell->runner->name);

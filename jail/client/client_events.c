@@ -101,16 +101,6 @@ static void event_failed(struct jail *jail, const struct wire_event *event)
 	fail_jail(jail, &why);
 }
 
-static int read_document(const struct wire_message *message, struct json_object **ret, struct err *err)
-{
-	auto_free char *text = NULL;
-	size_t length;
-
-	if (lseek(message->fds[0], 0, SEEK_SET) < 0 || read_fd(message->fds[0], DOCUMENT_MAX, &text, &length, err) < 0)
-		return err_wrap(err, "reading the jailer's answer");
-	return json_parse(text, length, ret, err);
-}
-
 static const char *const state_texts[] = {
 #define STATE_TEXT(constant, name) [JAIL_STATE_##constant] = (name),
 	JAIL_STATES_EACH(STATE_TEXT)
@@ -125,10 +115,17 @@ const char *jail_state_text(enum jail_state state)
 static int take_document(struct jail_client *client, struct wire_message *message, struct err *err)
 {
 	auto_json struct json_object *document = NULL;
+	auto_free char *text = NULL;
 	struct err why = ERR_INIT;
-	int result = message->n_fds == 1 ? read_document(message, &document, &why)
-					 : err_set(&why, ERR_INTERNAL, "the jailer sent a document without its text");
+	size_t length;
+	int result;
 
+	if (message->n_fds != 1 || lseek(message->fds[0], 0, SEEK_SET) < 0)
+		result = err_set(&why, ERR_INTERNAL, "the jailer sent a document without its text");
+	else if ((result = read_fd(message->fds[0], DOCUMENT_MAX, &text, &length, &why)) < 0)
+		err_wrap(&why, "reading the jailer's answer");
+	else
+		result = json_parse(text, length, &document, &why);
 	if (client->known && json_object_is_type(document, json_type_array)) {
 		void (*known)(void *arg, struct json_object *runners) = client->known;
 

@@ -288,19 +288,6 @@ static const char *watch_children(void)
 	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK) == INIT_CHILD_FD ? NULL : "watch children";
 }
 
-static void account(struct init_report *ended, const struct rusage *before)
-{
-	struct rusage after, self;
-
-	getrusage(RUSAGE_CHILDREN, &after);
-	getrusage(RUSAGE_SELF, &self);
-	ended->user_us = microseconds(after.ru_utime) - microseconds(before->ru_utime);
-	ended->system_us = microseconds(after.ru_stime) - microseconds(before->ru_stime);
-	ended->switches_voluntary = after.ru_nvcsw - before->ru_nvcsw;
-	ended->switches_forced = after.ru_nivcsw - before->ru_nivcsw;
-	ended->self_us = microseconds(self.ru_utime) + microseconds(self.ru_stime);
-}
-
 /* 0, or -1 with the step that failed and errno. */
 static int start_program(const struct received_order *order, const struct seccomp_filter *filter, int landlock_fd,
 			 struct init_program *ret, const char **ret_failed)
@@ -361,7 +348,7 @@ static void run(struct received_order *order, const struct seccomp_filter *filte
 	struct init_program alone = INIT_PROGRAM_NONE, *program = order->head.driven ? driver : &alone;
 	struct init_report ended = {.kind = INIT_ENDED};
 	const char *failed;
-	struct rusage before;
+	struct rusage before, after, self;
 
 	failed = prepare_program(order);
 	if (failed) {
@@ -394,7 +381,13 @@ static void run(struct received_order *order, const struct seccomp_filter *filte
 		init_wait_keep(program);
 	if (!order->head.driven || ended.gone)
 		init_program_close(program);
-	account(&ended, &before);
+	getrusage(RUSAGE_CHILDREN, &after);
+	getrusage(RUSAGE_SELF, &self);
+	ended.user_us = microseconds(after.ru_utime) - microseconds(before.ru_utime);
+	ended.system_us = microseconds(after.ru_stime) - microseconds(before.ru_stime);
+	ended.switches_voluntary = after.ru_nvcsw - before.ru_nvcsw;
+	ended.switches_forced = after.ru_nivcsw - before.ru_nivcsw;
+	ended.self_us = microseconds(self.ru_utime) + microseconds(self.ru_stime);
 	report(&ended);
 }
 

@@ -365,27 +365,6 @@ int net_begin(struct net_jail *jail, struct err *err)
 	return wire_fd_send(jail->liveness_fd, &order, sizeof(order), &fd, 1) ? err_errno(err, "telling the relay") : 0;
 }
 
-static struct json_object *print_denied(const struct relay_page *page)
-{
-	struct json_object *list = json_object_new_array();
-	uint32_t n = MIN(atomic_load(&page->n_denied), (uint32_t)RELAY_DENIED_MAX);
-
-	for (uint32_t i = 0; i < n; i++) {
-		struct relay_denied denied = page->denied[i];
-		struct json_object *object = json_object_new_object();
-		auto_buf struct buf host = {0};
-
-		denied.host[HOST_SIZE - 1] = '\0';
-		buf_init(&host, 8 * HOST_SIZE);
-		utf8_printable(&host, denied.host, strlen(denied.host));
-		json_add_string(object, "host", host.data);
-		json_add_int(object, "port", denied.port);
-		json_add_string(object, "reason", relay_reason_text(denied.reason));
-		json_object_array_add(list, object);
-	}
-	return list;
-}
-
 void net_end(struct net_jail *jail)
 {
 	const struct relay_order order = {.verb = RELAY_END};
@@ -400,12 +379,26 @@ struct json_object *net_report(struct net_jail *jail)
 
 	if (!page)
 		return NULL;
-	struct json_object *object = json_object_new_object();
+	struct json_object *object = json_object_new_object(), *list = json_object_new_array();
+	const uint32_t n_denied = MIN(atomic_load(&page->n_denied), (uint32_t)RELAY_DENIED_MAX);
 	json_add_int(object, "connections", MAX(atomic_load(&page->connections), 0));
 	json_add_int(object, "bytes_in", MAX(atomic_load(&page->bytes_in), 0));
 	json_add_int(object, "bytes_out", MAX(atomic_load(&page->bytes_out), 0));
 	json_add_int(object, "unrouted", MAX(unrouted(jail) - jail->unrouted_before, 0));
-	json_add(object, "denied", print_denied(page));
+	for (uint32_t i = 0; i < n_denied; i++) {
+		struct relay_denied denied = page->denied[i]; /* a copy: the relay may write there */
+		struct json_object *one = json_object_new_object();
+		auto_buf struct buf host = {0};
+
+		denied.host[HOST_SIZE - 1] = '\0';
+		buf_init(&host, 8 * HOST_SIZE);
+		utf8_printable(&host, denied.host, strlen(denied.host));
+		json_add_string(one, "host", host.data);
+		json_add_int(one, "port", denied.port);
+		json_add_string(one, "reason", relay_reason_text(denied.reason));
+		json_object_array_add(list, one);
+	}
+	json_add(object, "denied", list);
 	drop_page(jail);
 	return object;
 }

@@ -155,24 +155,6 @@ static void copy_entry(int from_dir, const char *from, int to_dir, const char *t
 	}
 }
 
-static int copy_etc(int root, struct err *err)
-{
-	auto_close int from = open("/etc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	auto_close int to = openat(root, "etc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-
-	if (from < 0 || to < 0)
-		return failed(err, "opening", "/etc");
-	for (const char *const *name = copied; *name; name++) {
-		const char *slash = strchr(*name, '/');
-		auto_free char *parent = slash ? xstrndup(*name, (size_t)(slash - *name)) : NULL;
-
-		if (parent && mkdirat(to, parent, 0755) && errno != EEXIST)
-			return failed(err, "making", parent);
-		copy_entry(from, *name, to, *name, 0);
-	}
-	return 0;
-}
-
 static int make_entries(int root, struct err *err)
 {
 	for (const char *const *name = directories; *name; name++)
@@ -260,9 +242,11 @@ static int bind_extra(int root, const struct bind_strings *binds, struct root_mo
 static int fill_from_host(int root, const struct root_plan *plan, struct root_mount *of, struct err *err)
 {
 	auto_close int host = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	auto_close int from = open("/etc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	auto_close int to = openat(root, "etc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-	if (host < 0)
-		return failed(err, "opening", "/");
+	if (host < 0 || from < 0 || to < 0)
+		return failed(err, "opening", host < 0 ? "/" : "/etc");
 	for (const char *const *name = system_directories; *name; name++)
 		if (bind_directory(host, *name, root, of, err) < 0)
 			return -ERR_SYSTEM;
@@ -274,7 +258,15 @@ static int fill_from_host(int root, const struct root_plan *plan, struct root_mo
 			return -ERR_SYSTEM;
 		show(of, &ROOT_MOUNT_MODULES[1]);
 	}
-	return copy_etc(root, err) ? -ERR_SYSTEM : bind_extra(root, plan->binds, of, err);
+	for (const char *const *name = copied; *name; name++) {
+		const char *slash = strchr(*name, '/');
+		auto_free char *parent = slash ? xstrndup(*name, (size_t)(slash - *name)) : NULL;
+
+		if (parent && mkdirat(to, parent, 0755) && errno != EEXIST)
+			return failed(err, "making", parent);
+		copy_entry(from, *name, to, *name, 0);
+	}
+	return bind_extra(root, plan->binds, of, err);
 }
 
 /* The next entry of a directory that does not begin with a dot and is not listed; NULL: none, or no directory. */
