@@ -30,7 +30,7 @@ static const struct cli_option forget_options[] = {
 	{.name = "before", .type = CLI_TIME, .offset = offsetof(struct forget, before_us), .value = "TIME",
 	 .help = "limit the erasure to older runs: 30d (ago), 2026-11-21; alone, runs of every owner"},
 	{.name = "only-output", .type = CLI_FLAG, .offset = offsetof(struct forget, output),
-	 .help = "erase only output and new files"},
+	 .help = "erase only the runs' output and the files that they made; conversations stay"},
 	{.name = "reason", .type = CLI_STRING, .offset = offsetof(struct forget, reason), .value = "TEXT",
 	 .help = "note TEXT in the audit log, a ticket's number for instance"},
 	{.name = "list", .type = CLI_FLAG, .offset = offsetof(struct forget, list),

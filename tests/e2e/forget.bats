@@ -63,6 +63,16 @@ teardown() {
 	sp_cli verify --blobs
 }
 
+@test "forget: --only-output of an owner leaves conversations and their files" {
+	sp_run_bash 'echo printed; echo made >f'
+	owner=$(sp_sql "select owner from execution where id='$ID'")
+	[ "$(sp_cli forget --owner "$owner" --only-output --json | jq -c '[.done, .executions, .conversations]')" = '[false,1,0]' ]
+	[ "$(sp_cli forget --owner "$owner" --only-output --yes --json | jq -c '[.done, .executions, .conversations]')" = '[true,1,0]' ]
+	sp_cli verify --blobs
+	sp_run_bash 'cat f'
+	[ "$(sp_cli show "$ID" --stdout)" = made ]
+}
+
 @test "forget: a client that asks again gets a sentence" {
 	sp_run_bash 'echo once; echo 1 >>count' '{idempotencyKey: "k1"}'
 	sp_call run_code '{"conversationId":"talk","language":"bash","code":"echo once; echo 1 >>count","idempotencyKey":"k1"}'

@@ -31,7 +31,7 @@ struct store_erased {
 };
 /* Adds to *ret. */
 int store_erase_runs(struct store *store, const struct store_erase *erase, struct store_erased *ret, struct err *err);
-/* Runs, and where `owner` is given conversations with their files; of a whole owner tasks and events, too. */
+/* Runs; of an owner's content conversations with their files, too; of all content of an owner tasks and events. */
 int store_forget(struct store *store, const struct store_erase *erase, struct store_erased *ret, struct err *err);
 /* What store_forget would do. */
 int store_forget_count(struct store *store, const struct store_erase *erase, struct store_erased *ret, struct err *err);

@@ -147,10 +147,10 @@ static int owner_work(struct store_txn *txn, void *arg, struct err *err)
 	return failed;
 }
 
-static bool whole_owner(const struct store_erase *erase)
+/* Output belongs to runs: its erasure leaves conversations, with what was uploaded to them. */
+static bool with_conversations(const struct store_erase *erase)
 {
-	return erase->owner != NULL && erase->conversation == NULL && erase->id == NULL &&
-	       erase->before_us == INT64_MAX;
+	return erase->what == STORE_ERASE_CONTENT && erase->owner != NULL && erase->id == NULL;
 }
 
 static int check(const struct store_erase *erase, struct err *err)
@@ -169,9 +169,9 @@ int store_forget(struct store *store, const struct store_erase *erase, struct st
 		failed = number(store, SQL_ERASE_RUNNING, erase, &ret->running, err);
 	if (failed == 0)
 		failed = store_erase_runs(store, erase, ret, err);
-	if (failed == 0 && erase->owner != NULL && erase->id == NULL)
+	if (failed == 0 && with_conversations(erase))
 		failed = forget_conversations(store, erase, ret, err);
-	if (failed == 0 && whole_owner(erase))
+	if (failed == 0 && with_conversations(erase) && erase->conversation == NULL && erase->before_us == INT64_MAX)
 		failed = store_commit(store, owner_work, unconst(erase->owner), err);
 	if (failed == 0)
 		failed = store_search_purge(store, err);
@@ -187,7 +187,7 @@ int store_forget_count(struct store *store, const struct store_erase *erase, str
 		failed = number(store, SQL_ERASE_RUNNING, erase, &ret->running, err);
 	if (failed == 0)
 		failed = number(store, SQL_ERASE_COUNT, erase, &ret->executions, err);
-	if (failed < 0 || erase->owner == NULL || erase->id != NULL)
+	if (failed < 0 || !with_conversations(erase))
 		return failed;
 	while ((failed = next_conversation(store, erase, &row, err)) > 0)
 		ret->conversations++;
