@@ -238,8 +238,8 @@ static int open_writer(struct store *store, struct err *err)
 		failed = store_schema_refuse(version, err);
 	else if (version == 0)
 		failed = check_first_start(store, path, err);
-	else if (version < store_schema_newest)
-		failed = store_migrate(store, store->writer, err);
+	else if (store->mode == STORE_SERVE)
+		failed = store_migrate(store, store->writer, store_schema_steps, err);
 	if (failed == 0)
 		failed = store_conn_prepare(store->writer, version == 0, err);
 	if (failed == 0)

@@ -108,11 +108,12 @@ static int read_manifest(const struct store_restore *restore, const struct folde
 	schema = json_get(manifest, "schema", json_type_int);
 	if (sum == NULL || schema == NULL)
 		return err_set(err, ERR_CORRUPT, "%s/%s names no database", restore->dir, name);
-	if (json_object_get_int64(schema) > store_schema_newest)
-		return err_set(err, ERR_UNAVAILABLE,
-			       "the backup is of version %lld, this program knows versions up to %d: install the newer "
-			       "release",
-			       (long long)json_object_get_int64(schema), store_schema_newest);
+	const int64_t version = json_object_get_int64(schema);
+
+	if (version < store_schema_steps[0].from || version > store_schema_newest) {
+		store_schema_refuse(version, err);
+		return err_wrap(err, "%s/%s", restore->dir, name);
+	}
 	snprintf(ret_sum, SHA256_HEX_SIZE, "%s", sum);
 	return 0;
 }

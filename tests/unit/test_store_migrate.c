@@ -399,7 +399,7 @@ static int migrate_here(struct fixture *f)
 	store.dir_fd = open(f->data, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (store.dir_fd < 0 || store_conn_open(path, STORE_CONN_WRITER, &conn, &version, &err) < 0)
 		return 2;
-	int result = store_migrate(&store, conn, &err);
+	int result = store_migrate(&store, conn, store_schema_steps, &err);
 
 	store_conn_close(conn);
 	return result == 0 ? 0 : 1;

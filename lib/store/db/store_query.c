@@ -203,10 +203,7 @@ static int check_identity(struct store_conn *conn, int *ret_version, struct err 
 			       "this file is a database of another program (application id %#llx): it is left alone",
 			       (unsigned long long)found.application);
 	if (version > store_schema_newest)
-		return err_set(err, ERR_UNAVAILABLE,
-			       "the database is of version %lld, this program knows versions up to %d: install the "
-			       "newer release",
-			       (long long)version, store_schema_newest);
+		return store_schema_refuse(version, err);
 	if (version < 1)
 		return err_set(err, ERR_CORRUPT, "the database has no valid version (%lld): restore it from a backup",
 			       (long long)version);
