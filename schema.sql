@@ -14,7 +14,7 @@
 -- function that a schema may not call while trusted_schema is off.)
 --
 -- A table arrives together with the code that writes it. A change of a table that was released raises user_version and comes with a
--- migration in lib/store/db/store_migrate.c, which a test compares with this text.
+-- step in lib/store/db/store_schema.c, which a test compares with this text.
 
 PRAGMA application_id = 0x53505254; -- "SPRT"
 PRAGMA user_version = 25;

@@ -287,16 +287,15 @@ moment() {
 	cli 2 sallyport forget --list --yes
 }
 
-# A database of version 1, which the gateway upgrades, and the way back.
+# The database as the upgrade to the next release leaves it, and the way back.
 @test "the copy made before an upgrade takes its place" {
-	local old=$SP_DIR/old pid copy
-	mkdir "$old"
-	cp "$SP_DIR/data/secret.key" "$old/"
-	sqlite3 "$old/sallyport.db" 'PRAGMA journal_mode = WAL' ".read tests/data/schema-1.sql" ".read tests/data/rows-1.sql" >/dev/null
+	local old=$SP_DIR/old pid copy before newest
 	sed -e 's|"data_dir": "data"|"data_dir": "old"|' -e 's|gateway.sock|old.sock|' "$SP_CONFIG" >"$SP_DIR/old.json"
+	cli 0 sallyport backup --key "$SP_DIR/of-old"
+	cli 0 old restore "$SP_DIR/of-old"
 	rows() { sqlite3 -readonly "$old/sallyport.db" 'PRAGMA user_version; SELECT group_concat(id) FROM (SELECT id FROM execution ORDER BY id)'; }
-	local before
 	before=$(rows)
+	newest=$(head -1 <<<"$before")
 	cli 3 old restore --before-upgrade # there was none yet
 	[[ $stderr == *"no upgrade made one"* ]]
 	[ "$(rows)" = "$before" ]
@@ -304,11 +303,14 @@ moment() {
 	pid=$!
 	echo "$pid" >>"$SP_DIR/pids"
 	sp_until "$pid" sp_listens "$SP_DIR/old.sock"
-	copy=$(cd "$old" && echo sallyport.db.version-1.*Z)
 	cli 5 old restore --before-upgrade
 	[[ $stderr == *"a gateway serves"*"systemctl stop"* ]]
 	sp_stop "$pid"
-	[ "$(rows | head -1)" -gt 1 ]
+	copy=sallyport.db.version-$newest.20261122T150000Z
+	sqlite3 -readonly "$old/sallyport.db" "VACUUM INTO '$old/$copy'"
+	sqlite3 "$old/sallyport.db" "PRAGMA user_version = $((newest + 1))"
+	cli 8 old log
+	[[ $stderr == *"install the newer release"* ]]
 
 	# Somebody reads: refused. Wrong words: refused. A damaged copy: refused. Everything is as it was.
 	mkfifo "$SP_DIR/reader"
@@ -326,23 +328,22 @@ moment() {
 	cp "$old/$copy" "$SP_DIR/whole"
 	dd if=/dev/urandom of="$old/$copy" bs=4096 seek=2 count=3 conv=notrunc status=none
 	cli 11 old restore --before-upgrade
-	[ "$(rows | head -1)" -gt 1 ]
+	[ "$(rows | head -1)" = $((newest + 1)) ]
 	cp "$SP_DIR/whole" "$old/$copy"
 
 	# A run since the upgrade is set aside with the rest, not lost. An older copy is not taken.
 	sqlite3 "$old/sallyport.db" "INSERT INTO uptime (one, served_us) VALUES (1, 0) ON CONFLICT DO NOTHING; CREATE TABLE mark (x)"
-	cp "$SP_DIR/whole" "$old/sallyport.db.version-1.20200101T000000Z"
+	cp "$SP_DIR/whole" "$old/sallyport.db.version-$newest.20200101T000000Z"
 	cli 0 old restore --before-upgrade --json
-	[ "$(jq -c '[.schema, .lost]' <<<"$output")" = '[1,0]' ]
+	[ "$(jq -c '[.schema, .lost]' <<<"$output")" = "[$newest,0]" ]
 	[ "$(rows)" = "$before" ]
 	[ ! -e "$old/sallyport.db-wal" ] && [ ! -e "$old/sallyport.db-shm" ]
-	[ -e "$old/sallyport.db.version-1.20200101T000000Z" ] && [ ! -e "$old/$copy" ]
+	[ -e "$old/sallyport.db.version-$newest.20200101T000000Z" ] && [ ! -e "$old/$copy" ]
 	[ "$(sqlite3 -readonly "$old/$(jq -r .set_aside <<<"$output")" 'SELECT count(*) FROM mark')" = 0 ]
-	# What the older release would do with it, this one does: it opens, and upgrades it once more.
 	"$SP_BIN/sallyport-gateway" --config "$SP_DIR/old.json" >>"$SP_DIR/old.log" 2>&1 3>&- &
 	pid=$!
 	echo "$pid" >>"$SP_DIR/pids"
 	sp_until "$pid" sp_listens "$SP_DIR/old.sock"
 	sp_stop "$pid"
-	[ "$(rows | head -1)" -gt 1 ]
+	[ "$(rows)" = "$before" ]
 }

@@ -1,5 +1,6 @@
 /* test_store_migrate.c - upgrades of a database, by a made-up step to today's schema: every row is found again, the
- * schema is this release's, one copy is kept; kills, two at once and a small disk leave the old database whole. */
+ * schema is this release's, one copy is kept; kills, two at once and a small disk leave the old database whole. What no
+ * step upgrades is refused. */
 #include "store_fixture.h"
 
 #include <fcntl.h>
@@ -233,6 +234,26 @@ static void same_schema(void **state)
 	free(fresh.data);
 }
 
+/* Versions from before the first release: nobody upgrades them, and nothing is written. */
+static void older_ones_are_refused(void **state)
+{
+	static const enum store_mode modes[] = {STORE_SERVE, STORE_WRITE, STORE_READ};
+	struct fixture *f = *state;
+	struct err err = ERR_INIT;
+	struct store *store;
+	int version = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(modes); i++) {
+		fails(store_open(f->data, modes[i], &store, &err), ERR_UNAVAILABLE);
+		assert_non_null(strstr(err.text, "version " OLD));
+		assert_non_null(strstr(err.text, "upgrades version 25 and newer: open it with the program"));
+	}
+	ok(store_schema_version(f->data, &version, &err));
+	assert_int_equal(version, 24);
+	assert_null(copy_of(f, "sallyport.db.*"));
+	assert_answer(f, "PRAGMA user_version", OLD);
+}
+
 /* A step that fails: the database is as it was, and no copy is left. */
 static void a_step_that_fails(void **state)
 {
@@ -413,6 +434,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(every_row, setup_old, teardown),
 		cmocka_unit_test_setup_teardown(same_schema, setup_old, teardown),
+		cmocka_unit_test_setup_teardown(older_ones_are_refused, setup_old, teardown),
 		cmocka_unit_test_setup_teardown(a_step_that_fails, setup_old, teardown),
 		cmocka_unit_test_setup_teardown(killed_while_copying, setup_old, teardown),
 		cmocka_unit_test_setup_teardown(killed_while_writing, setup_old, teardown),

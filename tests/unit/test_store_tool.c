@@ -147,40 +147,6 @@ static void stored_once_and_forgotten(void **state)
 	assert_int_equal(files_of(f), 0);
 }
 
-/* As version 24 left it: a long text in the row, and no columns for contents. */
-static void an_older_record(void **state)
-{
-	struct fixture *f = *state;
-	struct store_execution run = sample("ann");
-	struct store_tools tools = {0};
-	struct err err = ERR_INIT;
-
-	begin(f->store, &run);
-	finish(f->store, &run, NULL, 0);
-	store_close(f->store);
-	f->store = NULL;
-	auto_free char *older = xasprintf(
-		"DROP TRIGGER tool_call_held; DROP TRIGGER tool_call_left; DROP INDEX tool_call_by_arguments_blob; "
-		"DROP "
-		"INDEX tool_call_by_result_blob; DROP INDEX baseline_call_by_arguments_blob; DROP INDEX "
-		"baseline_call_by_result_blob; ALTER TABLE tool_call DROP COLUMN arguments_blob; ALTER TABLE tool_call "
-		"DROP COLUMN result_blob; ALTER TABLE baseline_call DROP COLUMN arguments_blob; ALTER TABLE "
-		"baseline_call DROP COLUMN result_blob; PRAGMA user_version = 24; INSERT INTO tool_call (execution, "
-		"seq, connection, server, tool, is_read, arguments, arguments_hash, occurrence, state, kind, is_error, "
-		"result, attempts, approval_us, queued_us, started_us, finished_us) VALUES ('%s', 1, 1, 'files', "
-		"'read', 0, '{}', 'h', 0, 'done', 'result', 0, '%s', 1, 0, 0, 0, 0)",
-		run.id, result_text);
-
-	sql(f, older);
-	ok(store_open(f->data, STORE_SERVE, &f->store, &err));
-	assert_answer(f, "PRAGMA user_version", "25");
-	ok(store_tools_load(f->store, run.id, &tools, &err));
-	assert_int_equal(tools.n_calls, 1);
-	assert_string_equal(tools.calls[0].result, result_text);
-	store_tools_clear(&tools);
-	assert_sound(f);
-}
-
 static void export_to(struct fixture *f, const char *id, const char *path)
 {
 	struct store_bundle *bundle = NULL;
@@ -380,7 +346,6 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(stored_once_and_forgotten, setup, teardown),
-		cmocka_unit_test_setup_teardown(an_older_record, setup, teardown),
 		cmocka_unit_test_setup_teardown(carried, setup, teardown),
 		cmocka_unit_test_setup_teardown(altered, setup, teardown),
 		cmocka_unit_test_setup_teardown(expected, setup, teardown),
