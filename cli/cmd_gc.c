@@ -66,9 +66,7 @@ void gc_print(const struct store_collected *collected, bool dry)
 	if (collected->pages_bytes)
 		printf("%s of the database went back to the disk\n", pages);
 	if (collected->free_bytes)
-		printf("%s of the database are free%s\n", spare,
-		       collected->shrinks ? ""
-					  : " and will be used again; it was made by a release that cannot shrink it");
+		printf("%s of the database are free\n", spare);
 }
 
 void gc_add_json(struct json_object *object, const struct store_collected *collected)

@@ -23,8 +23,7 @@ enum { STORE_GARBAGE_COLUMNS(COLUMN_NAME, COLUMN_NAME, COLUMN_NAME) GARBAGE_COLU
 
 #define STORE_PAGES_COLUMNS(FIRST, NEXT, OWN)                                                                          \
 	FIRST(PAGES_FREE, "(SELECT freelist_count FROM pragma_freelist_count)")                                        \
-	OWN(PAGES_SIZE, "(SELECT page_size FROM pragma_page_size)")                                                    \
-	OWN(PAGES_RETURNED, "(SELECT auto_vacuum FROM pragma_auto_vacuum)")
+	OWN(PAGES_SIZE, "(SELECT page_size FROM pragma_page_size)")
 enum { STORE_PAGES_COLUMNS(COLUMN_NAME, COLUMN_NAME, COLUMN_NAME) PAGES_COLUMNS };
 #define STORE_SQL_PAGES STORE_PAGES_COLUMNS(COLUMN_SQL, COLUMN_SQL_NEXT, COLUMN_SQL_NEXT) " "
 

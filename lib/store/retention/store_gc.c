@@ -131,7 +131,7 @@ static int remove_rows(struct store *store, const struct store_gc *gc, int64_t l
 
 struct pages {
 	bool vacuum;
-	int64_t free, size, mode;
+	int64_t free, size;
 };
 
 static int pages_work(struct store_txn *txn, void *arg, struct err *err)
@@ -153,21 +153,18 @@ static int pages_work(struct store_txn *txn, void *arg, struct err *err)
 		return failed;
 	pages->free = query_int(&q, PAGES_FREE);
 	pages->size = query_int(&q, PAGES_SIZE);
-	pages->mode = query_int(&q, PAGES_RETURNED);
 	return 0;
 }
 
 static int give_pages_back(struct store *store, const struct store_gc *gc, struct store_collected *ret, struct err *err)
 {
-	static const int incremental = 2;
 	struct pages pages = {.vacuum = false};
 	int failed = store_commit(store, pages_work, &pages, err);
 	const int64_t first = pages.free;
 	int64_t before = first + 1;
 
-	ret->shrinks = pages.mode == incremental;
 	pages.vacuum = true;
-	while (failed == 0 && ret->shrinks && gc->vacuum && !gc->dry && pages.free > 0 && pages.free < before) {
+	while (failed == 0 && gc->vacuum && !gc->dry && pages.free > 0 && pages.free < before) {
 		before = pages.free;
 		failed = store_commit_gently(store, pages_work, &pages, err);
 		tell(gc, "pages", first - pages.free, first);

@@ -25,7 +25,6 @@ struct store_collected {
 	int64_t young, young_bytes; /* nothing names them; they go when they are old enough */
 	int64_t pages_bytes;        /* of the database that went back to the disk */
 	int64_t free_bytes;         /* of it that are free now, and used for what comes next */
-	bool shrinks;               /* can it give pages back? It can since version 7 of the schema */
 };
 /* ERR_CONFLICT: another process collects garbage. */
 int store_gc(struct store *store, const struct store_gc *gc, struct store_collected *ret, struct err *err);

@@ -41,15 +41,6 @@ static const char schema[] = "BEGIN IMMEDIATE;"
 			     "count INTEGER NOT NULL CHECK (number BETWEEN 1 AND count)) STRICT;"
 			     "COMMIT";
 
-/* To version 2. */
-static const char sums_added[] = "BEGIN IMMEDIATE;"
-				 "ALTER TABLE result ADD COLUMN stdout TEXT;"
-				 "ALTER TABLE result ADD COLUMN stdout_normalised TEXT;"
-				 "ALTER TABLE result ADD COLUMN stderr TEXT;"
-				 "ALTER TABLE result ADD COLUMN stderr_normalised TEXT;"
-				 "PRAGMA user_version = 2;"
-				 "COMMIT";
-
 enum sql { PUT, GET, SHARD_PUT, SHARD_GET, STATEMENTS };
 static const char *const texts[STATEMENTS] = {
 	[PUT] = "INSERT OR REPLACE INTO result (execution, key, class, recorded, now, report, stdout, "
@@ -105,12 +96,10 @@ static int check(struct store_results *results, struct err *err)
 		return sqlite3_exec(results->db, schema, NULL, NULL, NULL) == SQLITE_OK ? 0 : failed(results, err);
 	if (application != APPLICATION_ID)
 		return err_set(err, ERR_INVALID, "%s has no results of a replay: it is left alone", results->path);
-	if (version > VERSION)
-		return err_set(err, ERR_UNAVAILABLE, "%s is of version %lld, this program knows %d", results->path,
-			       (long long)version, VERSION);
-	if (version < VERSION && sqlite3_exec(results->db, sums_added, NULL, NULL, NULL) != SQLITE_OK)
-		return failed(results, err);
-	return 0;
+	return version == VERSION ? 0
+				  : err_set(err, ERR_UNAVAILABLE,
+					    "%s is of version %lld, this program knows %d: name another file",
+					    results->path, (long long)version, VERSION);
 }
 
 /* What root makes in somebody's folder is that one's. */
