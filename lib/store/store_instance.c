@@ -260,7 +260,7 @@ static int reap_instance(struct store *store, const char *instance, const char *
 {
 	char name[LOCK_NAME_SIZE];
 	auto_reader struct store_reader reader = {0};
-	int failed, found;
+	int failed = 0, found;
 
 	lock_name(instance, name);
 	auto_close int lock = openat(store->instances_fd, name, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
@@ -370,12 +370,8 @@ bool store_left_running(struct store *store)
 
 int store_reap(struct store *store, struct err *err)
 {
-	auto_reader struct store_reader reader = {0};
-	int failed = store_reader_take(store, &reader, err), found;
-
-	if (failed < 0)
-		return failed;
-	auto_query struct query q = query_begin(reader.conn, SQL_INSTANCE_LIST);
+	auto_read struct query q = store_read(store, SQL_INSTANCE_LIST, err);
+	int failed = 0, found;
 
 	query_bind_text(&q, ":self", store->instance);
 	while (failed == 0 && (found = query_next(&q, err)) != 0) {

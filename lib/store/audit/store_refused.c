@@ -81,12 +81,8 @@ int store_refused_list(struct store *store, int64_t since_us, int64_t until_us,
 		       void (*each)(void *arg, const struct store_refusal *refusal), void *arg, struct err *err)
 {
 	enum { AT, OBJECT, OWNER, COUNT };
-	auto_reader struct store_reader reader = {0};
-	int found = store_reader_take(store, &reader, err);
-
-	if (found < 0)
-		return found;
-	auto_query struct query q = query_begin(reader.conn, SQL_AUDIT_REFUSED);
+	auto_read struct query q = store_read(store, SQL_AUDIT_REFUSED, err);
+	int found;
 
 	query_bind_int(&q, ":since", since_us);
 	query_bind_int(&q, ":until", until_us > 0 ? until_us : INT64_MAX);

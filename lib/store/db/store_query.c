@@ -355,7 +355,7 @@ void query_end(struct query *query)
 /* Place of the parameter, 0 if there is nothing to bind any more. */
 static int parameter(struct query *query, const char *name)
 {
-	if (query->result != SQLITE_OK || query->wrong != NULL)
+	if (query->failed < 0 || query->result != SQLITE_OK || query->wrong != NULL)
 		return 0;
 	int place = sqlite3_bind_parameter_index(query->statement, name);
 
@@ -435,6 +435,8 @@ int query_next(struct query *query, struct err *err)
 {
 	const char *name = statements[query->which].name;
 
+	if (query->failed < 0)
+		return query->failed;
 	if (query->wrong != NULL)
 		return err_set(err, ERR_INTERNAL, "statement %s has no parameter %s", name, query->wrong);
 	if (query->result != SQLITE_OK) {

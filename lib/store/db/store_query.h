@@ -30,12 +30,14 @@ enum store_sql {
 };
 
 struct sqlite3;
+struct store;
 struct sqlite3_stmt;
 struct sqlite3_value;
 /* What SQLite says of its last error, of which a full disk is one in any file: for texts. */
 const char *store_sqlite_said(struct sqlite3 *db);
 struct store_conn {
 	struct sqlite3 *db;
+	struct store *store; /* of a reader: whose pool it is of */
 	struct sqlite3_stmt *statements[SQL_STATEMENTS]; /* prepared on first use */
 	struct store_conn *next;                         /* in the pool of idle readers */
 	int64_t deadline_us; /* monotonic: a query that is not through by then is ended; 0: none */
@@ -64,6 +66,7 @@ struct query {
 	struct store_conn *conn;
 	struct sqlite3_stmt *statement;
 	enum store_sql which;
+	int failed;        /* there is no connection: the code that query_next returns */
 	int bound;         /* parameters that have a value */
 	int result;        /* the first result code that was not SQLITE_OK */
 	const char *wrong; /* a parameter that the statement does not have */

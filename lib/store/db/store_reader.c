@@ -43,6 +43,7 @@ int store_reader_take(struct store *store, struct store_reader *ret, struct err 
 			return err_wrap(err, "%s", path);
 		}
 	}
+	conn->store = store;
 	*ret = (struct store_reader){store, conn};
 	return 0;
 }
@@ -66,6 +67,24 @@ void store_reader_return(struct store_reader *reader)
 	pthread_mutex_unlock(&store->readers_lock);
 	store_conn_close(conn);
 	reader->conn = NULL;
+}
+
+struct query store_read(struct store *store, enum store_sql which, struct err *err)
+{
+	struct store_reader reader = {0};
+	const int failed = store_reader_take(store, &reader, err);
+
+	return failed < 0 ? (struct query){.which = which, .failed = failed} : query_begin(reader.conn, which);
+}
+
+void store_read_end(struct query *query)
+{
+	struct store_conn *conn = query->conn;
+
+	if (conn == NULL)
+		return;
+	query_end(query);
+	store_reader_return(&(struct store_reader){conn->store, conn});
 }
 
 int store_range(const char *prefix, struct store_range *ret, struct err *err)

@@ -16,6 +16,10 @@ struct store_reader {
 int store_reader_take(struct store *store, struct store_reader *ret, struct err *err);
 void store_reader_return(struct store_reader *reader);
 #define auto_reader __attribute__((cleanup(store_reader_return)))
+/* A query on a connection of its own. Where there is none *err is set at once, and query_next returns that failure. */
+struct query store_read(struct store *store, enum store_sql which, struct err *err);
+void store_read_end(struct query *query);
+#define auto_read __attribute__((cleanup(store_read_end)))
 
 /* The caller frees. */
 char *store_database_path(const struct store *store);

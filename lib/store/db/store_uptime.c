@@ -13,14 +13,10 @@
 
 static int read_row(struct store *store, int64_t *ret, struct err *err)
 {
-	auto_reader struct store_reader reader = {0};
-	int result = store_reader_take(store, &reader, err);
+	auto_read struct query q = store_read(store, SQL_UPTIME, err);
 
-	if (result < 0)
-		return result;
-	auto_query struct query q = query_begin(reader.conn, SQL_UPTIME);
+	int result = query_next(&q, err);
 
-	result = query_next(&q, err);
 	if (result < 0)
 		return result;
 	*ret = query_int(&q, 0);

@@ -84,12 +84,8 @@ int store_baseline_files(struct store *store, const struct store_execution *exec
 int store_baseline_list(struct store *store, const char *execution,
 			int (*each)(void *arg, const struct store_baseline *baseline), void *arg, struct err *err)
 {
-	auto_reader struct store_reader reader = {0};
-	int found = store_reader_take(store, &reader, err);
-
-	if (found < 0)
-		return found;
-	auto_query struct query q = query_begin(reader.conn, SQL_BASELINE_LIST);
+	auto_read struct query q = store_read(store, SQL_BASELINE_LIST, err);
+	int found;
 
 	query_bind_text(&q, ":execution", execution);
 	while ((found = query_next(&q, err)) > 0) {

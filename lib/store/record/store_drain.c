@@ -63,12 +63,8 @@ int store_drain_end(struct store *store, const char *owner, struct err *err)
 int store_drain_list(struct store *store, void (*each)(void *arg, const struct store_drain *drain), void *arg,
 		     struct err *err)
 {
-	auto_reader struct store_reader reader = {0};
-	int found = store_reader_take(store, &reader, err);
-
-	if (found < 0)
-		return found;
-	auto_query struct query q = query_begin(reader.conn, SQL_DRAIN_LIST);
+	auto_read struct query q = store_read(store, SQL_DRAIN_LIST, err);
+	int found;
 
 	while ((found = query_next(&q, err)) > 0)
 		each(arg, &(struct store_drain){query_text(&q, DRAIN_OWNER), query_text(&q, DRAIN_REASON),
@@ -78,15 +74,11 @@ int store_drain_list(struct store *store, void (*each)(void *arg, const struct s
 
 static int number(struct store *store, enum store_sql statement, const char *owner, int64_t *ret, struct err *err)
 {
-	auto_reader struct store_reader reader = {0};
-	int found = store_reader_take(store, &reader, err);
-
-	if (found < 0)
-		return found;
-	auto_query struct query q = query_begin(reader.conn, statement);
+	auto_read struct query q = store_read(store, statement, err);
 
 	query_bind_text(&q, ":owner", owner);
-	found = query_next(&q, err);
+	int found = query_next(&q, err);
+
 	if (found > 0)
 		*ret = query_int(&q, 0);
 	return found < 0 ? found : 0;

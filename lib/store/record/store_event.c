@@ -36,12 +36,8 @@ int store_event_add(struct store *store, const char *session, const struct store
 int store_event_list(struct store *store, const struct store_event_filter *filter,
 		     int (*each)(void *arg, const struct store_event *event), void *arg, struct err *err)
 {
-	auto_reader struct store_reader reader = {0};
-	int failed = store_reader_take(store, &reader, err), found;
-
-	if (failed < 0)
-		return failed;
-	auto_query struct query q = query_begin(reader.conn, SQL_EVENT_LIST);
+	auto_read struct query q = store_read(store, SQL_EVENT_LIST, err);
+	int found;
 
 	query_bind_text(&q, ":stream", filter->stream);
 	query_bind_text(&q, ":session", filter->session);

@@ -61,12 +61,7 @@ static int one_conversation(struct query *query, struct store_conversation *ret,
 int store_conversation_find(struct store *store, const char *owner, const char *name, struct store_conversation *ret,
 			    struct err *err)
 {
-	auto_reader struct store_reader reader = {0};
-	int failed = store_reader_take(store, &reader, err);
-
-	if (failed < 0)
-		return failed;
-	auto_query struct query q = query_begin(reader.conn, SQL_CONVERSATION_FIND);
+	auto_read struct query q = store_read(store, SQL_CONVERSATION_FIND, err);
 
 	query_bind_text(&q, ":owner", owner);
 	query_bind_text(&q, ":name", name);
@@ -75,12 +70,7 @@ int store_conversation_find(struct store *store, const char *owner, const char *
 
 int store_conversation_by_hash(struct store *store, const char *hash, struct store_conversation *ret, struct err *err)
 {
-	auto_reader struct store_reader reader = {0};
-	int failed = store_reader_take(store, &reader, err);
-
-	if (failed < 0)
-		return failed;
-	auto_query struct query q = query_begin(reader.conn, SQL_CONVERSATION_BY_HASH);
+	auto_read struct query q = store_read(store, SQL_CONVERSATION_BY_HASH, err);
 
 	query_bind_text(&q, ":hash", hash);
 	return one_conversation(&q, ret, err);
@@ -126,12 +116,7 @@ void store_file_read(struct query *query, struct store_file *ret)
 int store_file_find(struct store *store, int64_t conversation, const char *name, size_t length, struct store_file *ret,
 		    struct err *err)
 {
-	auto_reader struct store_reader reader = {0};
-	int failed = store_reader_take(store, &reader, err);
-
-	if (failed < 0)
-		return failed;
-	auto_query struct query q = query_begin(reader.conn, SQL_FILE_FIND);
+	auto_read struct query q = store_read(store, SQL_FILE_FIND, err);
 
 	query_bind_int(&q, ":conversation", conversation);
 	query_bind_bytes(&q, ":name", name, length);

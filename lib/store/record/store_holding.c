@@ -23,12 +23,8 @@ struct pairs {
 /* The doubted ones behind `last`. */
 static int list(struct store *store, const struct pair *last, struct pairs *ret, struct err *err)
 {
-	auto_reader struct store_reader reader = {0};
-	int failed = store_reader_take(store, &reader, err), found;
-
-	if (failed < 0)
-		return failed;
-	auto_query struct query q = query_begin(reader.conn, SQL_HOLDING_DOUBTED);
+	auto_read struct query q = store_read(store, SQL_HOLDING_DOUBTED, err);
+	int found;
 
 	query_bind_text(&q, ":owner", last->owner);
 	query_bind_text(&q, ":blob", last->blob);

@@ -226,14 +226,10 @@ int store_execution_list(struct store *store, const struct store_filter *filter,
 
 int store_execution_recorded(struct store *store, int64_t *ret, struct err *err)
 {
-	auto_reader struct store_reader reader = {0};
-	int result = store_reader_take(store, &reader, err);
+	auto_read struct query q = store_read(store, SQL_EXECUTION_LAST_RECORD, err);
 
-	if (result < 0)
-		return result;
-	auto_query struct query q = query_begin(reader.conn, SQL_EXECUTION_LAST_RECORD);
+	int result = query_next(&q, err);
 
-	result = query_next(&q, err);
 	if (result < 0)
 		return result;
 	*ret = query_int(&q, 0);
@@ -244,14 +240,11 @@ int store_execution_find(struct store *store, const char *id, struct store_execu
 {
 	struct store_range range;
 	struct store_execution execution;
-	auto_reader struct store_reader reader = {0};
 	int failed = store_range(id, &range, err);
 
-	if (failed == 0)
-		failed = store_reader_take(store, &reader, err);
 	if (failed < 0)
 		return failed;
-	auto_query struct query q = query_begin(reader.conn, SQL_EXECUTION_FIND);
+	auto_read struct query q = store_read(store, SQL_EXECUTION_FIND, err);
 
 	query_bind_text(&q, ":from", range.from);
 	query_bind_text(&q, ":to", range.to);
@@ -279,12 +272,8 @@ static const struct column change_columns[] = {STORE_CHANGE_COLUMNS(COLUMN_PLACE
 int store_execution_files(struct store *store, const char *execution_id, enum store_phase phase,
 			  int (*each)(void *arg, const struct store_execution_file *file), void *arg, struct err *err)
 {
-	auto_reader struct store_reader reader = {0};
-	int failed = store_reader_take(store, &reader, err), found;
-
-	if (failed < 0)
-		return failed;
-	auto_query struct query q = query_begin(reader.conn, SQL_EXECUTION_FILE_LIST);
+	auto_read struct query q = store_read(store, SQL_EXECUTION_FILE_LIST, err);
+	int found;
 
 	query_bind_text(&q, ":id", execution_id);
 	query_bind_text(&q, ":phase", phases[phase]);

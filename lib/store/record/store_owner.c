@@ -11,12 +11,8 @@ static const struct column columns[] = {STORE_OWNER_COLUMNS(COLUMN_PLACE, COLUMN
 int store_owner_list(struct store *store, int (*each)(void *arg, const struct store_owner *owner), void *arg,
 		     struct err *err)
 {
-	auto_reader struct store_reader reader = {0};
-	int found = store_reader_take(store, &reader, err);
-
-	if (found < 0)
-		return found;
-	auto_query struct query q = query_begin(reader.conn, SQL_OWNER_LIST);
+	auto_read struct query q = store_read(store, SQL_OWNER_LIST, err);
+	int found;
 
 	query_bind_int(&q, ":now", clock_now_us());
 	while ((found = query_next(&q, err)) > 0) {

@@ -7,12 +7,8 @@
 int store_pin_list(struct store *store, const char *server, void (*each)(void *arg, const struct store_pin *pin),
 		   void *arg, struct err *err)
 {
-	auto_reader struct store_reader reader = {0};
-	int found = store_reader_take(store, &reader, err);
-
-	if (found < 0)
-		return found;
-	auto_query struct query q = query_begin(reader.conn, SQL_PIN_LIST);
+	auto_read struct query q = store_read(store, SQL_PIN_LIST, err);
+	int found;
 
 	query_bind_text(&q, ":server", server);
 	while ((found = query_next(&q, err)) > 0)

@@ -21,12 +21,8 @@ static const struct column output_columns[] = {STORE_OUTPUT_COLUMNS(COLUMN_PLACE
 int store_owner_files(struct store *store, const struct store_page *page,
 		      int (*each)(void *arg, const struct store_owner_file *file), void *arg, struct err *err)
 {
-	auto_reader struct store_reader reader = {0};
-	int failed = store_reader_take(store, &reader, err), found;
-
-	if (failed < 0)
-		return failed;
-	auto_query struct query q = query_begin(reader.conn, SQL_OWNER_FILES);
+	auto_read struct query q = store_read(store, SQL_OWNER_FILES, err);
+	int found;
 
 	query_bind_text(&q, ":owner", page->owner);
 	query_bind_text(&q, ":conversation", page->conversation);
@@ -46,12 +42,8 @@ int store_owner_files(struct store *store, const struct store_page *page,
 int store_files_list(struct store *store, const char *owner, const char *conversation,
 		     int (*each)(void *arg, const struct store_listed_file *file), void *arg, struct err *err)
 {
-	auto_reader struct store_reader reader = {0};
-	int failed = store_reader_take(store, &reader, err), found;
-
-	if (failed < 0)
-		return failed;
-	auto_query struct query q = query_begin(reader.conn, SQL_FILE_LIST);
+	auto_read struct query q = store_read(store, SQL_FILE_LIST, err);
+	int found;
 
 	query_bind_text(&q, ":owner", owner);
 	query_bind_text(&q, ":conversation", conversation);
@@ -69,12 +61,8 @@ int store_files_list(struct store *store, const char *owner, const char *convers
 int store_conversation_files(struct store *store, int64_t conversation, const struct store_page *page,
 			     int (*each)(void *arg, const struct store_file *file), void *arg, struct err *err)
 {
-	auto_reader struct store_reader reader = {0};
-	int failed = store_reader_take(store, &reader, err), found;
-
-	if (failed < 0)
-		return failed;
-	auto_query struct query q = query_begin(reader.conn, SQL_CONVERSATION_FILES);
+	auto_read struct query q = store_read(store, SQL_CONVERSATION_FILES, err);
+	int found;
 
 	query_bind_int(&q, ":conversation", conversation);
 	query_bind_bytes(&q, ":name", page->name_length > 0 ? page->name : "", page->name_length);
@@ -92,12 +80,8 @@ int store_conversation_files(struct store *store, int64_t conversation, const st
 int store_owner_outputs(struct store *store, const struct store_page *page,
 			int (*each)(void *arg, const struct store_owner_output *output), void *arg, struct err *err)
 {
-	auto_reader struct store_reader reader = {0};
-	int failed = store_reader_take(store, &reader, err), found;
-
-	if (failed < 0)
-		return failed;
-	auto_query struct query q = query_begin(reader.conn, SQL_OWNER_OUTPUTS);
+	auto_read struct query q = store_read(store, SQL_OWNER_OUTPUTS, err);
+	int found;
 
 	query_bind_text(&q, ":owner", page->owner);
 	query_bind_text(&q, ":before", page->before);
@@ -131,12 +115,7 @@ static int complete(struct query *q, const struct store_page *page, int (*each)(
 int store_complete_conversation(struct store *store, const struct store_page *page,
 				int (*each)(void *arg, const char *name), void *arg, struct err *err)
 {
-	auto_reader struct store_reader reader = {0};
-	int failed = store_reader_take(store, &reader, err);
-
-	if (failed < 0)
-		return failed;
-	auto_query struct query q = query_begin(reader.conn, SQL_COMPLETE_CONVERSATION);
+	auto_read struct query q = store_read(store, SQL_COMPLETE_CONVERSATION, err);
 
 	return complete(&q, page, each, arg, err);
 }
@@ -144,12 +123,7 @@ int store_complete_conversation(struct store *store, const struct store_page *pa
 int store_complete_file(struct store *store, const struct store_page *page, int (*each)(void *arg, const char *name),
 			void *arg, struct err *err)
 {
-	auto_reader struct store_reader reader = {0};
-	int failed = store_reader_take(store, &reader, err);
-
-	if (failed < 0)
-		return failed;
-	auto_query struct query q = query_begin(reader.conn, SQL_COMPLETE_FILE);
+	auto_read struct query q = store_read(store, SQL_COMPLETE_FILE, err);
 
 	query_bind_text(&q, ":conversation", page->conversation);
 	return complete(&q, page, each, arg, err);

@@ -26,12 +26,8 @@ static bool is_alive(struct store *store, const char *instance)
 int store_running_list(struct store *store, int (*each)(void *arg, const struct store_running *running), void *arg,
 		       struct err *err)
 {
-	auto_reader struct store_reader reader = {0};
-	int failed = store_reader_take(store, &reader, err), found;
-
-	if (failed < 0)
-		return failed;
-	auto_query struct query q = query_begin(reader.conn, SQL_RUNNING_LIST);
+	auto_read struct query q = store_read(store, SQL_RUNNING_LIST, err);
+	int found;
 
 	while ((found = query_next(&q, err)) > 0) {
 		struct store_running running = {0};

@@ -40,15 +40,11 @@ int store_txn_runtime(struct store_txn *txn, const char *execution, const struct
 
 int store_runtime_of(struct store *store, const char *execution, char **ret, struct err *err)
 {
-	auto_reader struct store_reader reader = {0};
-	int found = store_reader_take(store, &reader, err);
-
-	if (found < 0)
-		return found;
-	auto_query struct query q = query_begin(reader.conn, SQL_RUNTIME_OF);
+	auto_read struct query q = store_read(store, SQL_RUNTIME_OF, err);
 
 	query_bind_text(&q, ":id", execution);
-	found = query_next(&q, err);
+	int found = query_next(&q, err);
+
 	if (found < 0)
 		return found;
 	*ret = found > 0 ? xstrdup(query_text(&q, 0)) : NULL;

@@ -67,12 +67,8 @@ int store_txn_sandbox_dismiss(struct store_txn *txn, const struct store_sandbox 
 int store_sandbox_runs(struct store *store, const char *id, int64_t last,
 		       int (*each)(void *arg, const char *execution_id), void *arg, struct err *err)
 {
-	auto_reader struct store_reader reader = {0};
-	int failed = store_reader_take(store, &reader, err), found;
-
-	if (failed < 0)
-		return failed;
-	auto_query struct query q = query_begin(reader.conn, SQL_EXECUTION_SANDBOX);
+	auto_read struct query q = store_read(store, SQL_EXECUTION_SANDBOX, err);
+	int failed, found;
 
 	query_bind_text(&q, ":sandbox", id);
 	query_bind_int(&q, ":last", last);

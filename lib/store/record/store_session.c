@@ -60,12 +60,7 @@ int store_session_add(struct store *store, struct store_session *session, struct
 int store_session_find(struct store *store, const char *id, const char *owner, struct store_session *ret,
 		       struct err *err)
 {
-	auto_reader struct store_reader reader = {0};
-	int failed = store_reader_take(store, &reader, err);
-
-	if (failed < 0)
-		return failed;
-	auto_query struct query q = query_begin(reader.conn, SQL_SESSION_FIND);
+	auto_read struct query q = store_read(store, SQL_SESSION_FIND, err);
 
 	query_bind_text(&q, ":id", id);
 	query_bind_text(&q, ":owner", owner);

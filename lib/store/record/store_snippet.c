@@ -129,17 +129,13 @@ int store_snippet_save(struct store *store, const struct store_snippet *snippet,
 int store_snippet_find(struct store *store, const char *owner, const char *name, int64_t version,
 		       struct store_snippet *ret, struct err *err)
 {
-	auto_reader struct store_reader reader = {0};
-	int found = store_reader_take(store, &reader, err);
-
-	if (found < 0)
-		return found;
-	auto_query struct query q = query_begin(reader.conn, SQL_SNIPPET_FIND);
+	auto_read struct query q = store_read(store, SQL_SNIPPET_FIND, err);
 
 	query_bind_text(&q, ":owner", owner);
 	query_bind_text(&q, ":name", name);
 	query_bind_int(&q, ":version", version);
-	found = query_next(&q, err);
+	int found = query_next(&q, err);
+
 	if (found < 0)
 		return found;
 	if (found == 0)
@@ -154,12 +150,8 @@ int store_snippet_find(struct store *store, const char *owner, const char *name,
 int store_snippet_list(struct store *store, const char *owner,
 		       void (*each)(void *arg, const struct store_snippet *snippet), void *arg, struct err *err)
 {
-	auto_reader struct store_reader reader = {0};
-	int found = store_reader_take(store, &reader, err);
-
-	if (found < 0)
-		return found;
-	auto_query struct query q = query_begin(reader.conn, SQL_SNIPPET_LIST);
+	auto_read struct query q = store_read(store, SQL_SNIPPET_LIST, err);
+	int found;
 
 	query_bind_text(&q, ":owner", owner);
 	while ((found = query_next(&q, err)) > 0) {

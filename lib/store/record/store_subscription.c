@@ -41,12 +41,8 @@ int store_subscription_remove(struct store *store, const char *session, const ch
 int store_subscription_list(struct store *store, const char *session, int (*each)(void *arg, const char *uri),
 			    void *arg, struct err *err)
 {
-	auto_reader struct store_reader reader = {0};
-	int failed = store_reader_take(store, &reader, err), found;
-
-	if (failed < 0)
-		return failed;
-	auto_query struct query q = query_begin(reader.conn, SQL_SUBSCRIPTION_LIST);
+	auto_read struct query q = store_read(store, SQL_SUBSCRIPTION_LIST, err);
+	int found;
 
 	query_bind_text(&q, ":session", session);
 	while ((found = query_next(&q, err)) > 0) {

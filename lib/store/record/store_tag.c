@@ -68,12 +68,8 @@ int store_tag_put(struct store *store, const struct store_tagging *tagging, int6
 int store_tag_list(struct store *store, void (*each)(void *arg, const char *tag, int64_t executions), void *arg,
 		   struct err *err)
 {
-	auto_reader struct store_reader reader = {0};
-	int found = store_reader_take(store, &reader, err);
-
-	if (found < 0)
-		return found;
-	auto_query struct query q = query_begin(reader.conn, SQL_TAG_LIST);
+	auto_read struct query q = store_read(store, SQL_TAG_LIST, err);
+	int found;
 
 	while ((found = query_next(&q, err)) > 0)
 		each(arg, query_text(&q, TAG_NAME), query_int(&q, TAG_COUNT));

@@ -178,12 +178,7 @@ static void read_task(struct query *q, struct store_task *ret)
 
 int store_task_find(struct store *store, const char *id, const char *owner, struct store_task *ret, struct err *err)
 {
-	auto_reader struct store_reader reader = {0};
-	int failed = store_reader_take(store, &reader, err);
-
-	if (failed < 0)
-		return failed;
-	auto_query struct query q = query_begin(reader.conn, SQL_TASK_FIND);
+	auto_read struct query q = store_read(store, SQL_TASK_FIND, err);
 
 	query_bind_text(&q, ":id", id);
 	query_bind_text(&q, ":owner", owner);
@@ -201,12 +196,8 @@ int store_task_find(struct store *store, const char *id, const char *owner, stru
 int store_task_list(struct store *store, const struct store_task_page *page,
 		    int (*each)(void *arg, const struct store_task *task), void *arg, struct err *err)
 {
-	auto_reader struct store_reader reader = {0};
-	int failed = store_reader_take(store, &reader, err), found;
-
-	if (failed < 0)
-		return failed;
-	auto_query struct query q = query_begin(reader.conn, SQL_TASK_LIST);
+	auto_read struct query q = store_read(store, SQL_TASK_LIST, err);
+	int found;
 
 	query_bind_text(&q, ":owner", page->owner);
 	query_bind_text(&q, ":before", page->before);

@@ -220,13 +220,9 @@ int store_token_check(struct store *store, const char *text, struct store_token 
 int store_token_list(struct store *store, int (*each)(void *arg, const struct store_token *token), void *arg,
 		     struct err *err)
 {
-	auto_reader struct store_reader reader = {0};
 	struct store_token token;
-	int failed = store_reader_take(store, &reader, err), found;
-
-	if (failed < 0)
-		return failed;
-	auto_query struct query q = query_begin(reader.conn, SQL_TOKEN_LIST);
+	auto_read struct query q = store_read(store, SQL_TOKEN_LIST, err);
+	int found;
 
 	while ((found = query_next(&q, err)) > 0) {
 		read_token(&q, &token);

@@ -54,14 +54,11 @@ static int list_runs(struct store *store, const struct store_erase *erase, const
 		     struct err *err)
 {
 	struct store_range range;
-	auto_reader struct store_reader reader = {0};
-	int failed = store_reader_take(store, &reader, err), found = 0;
+	auto_read struct query q = store_read(store, SQL_ERASE_LIST, err);
+	int found = 0;
 
-	if (failed < 0)
-		return failed;
-	auto_query struct query q = query_begin(reader.conn, SQL_ERASE_LIST);
+	int failed = bind_runs(&q, erase, after, &range, err);
 
-	failed = bind_runs(&q, erase, after, &range, err);
 	query_bind_int(&q, ":limit", BATCH);
 	ret->count = ret->done = 0;
 	while (failed == 0 && ret->count < BATCH && (found = query_next(&q, err)) > 0)
@@ -215,12 +212,7 @@ static int batch_work(struct store_txn *txn, void *arg, struct err *err)
 
 static int next_erasing(struct store *store, const char *after, struct rows *ret, struct err *err)
 {
-	auto_reader struct store_reader reader = {0};
-	int failed = store_reader_take(store, &reader, err);
-
-	if (failed < 0)
-		return failed;
-	auto_query struct query q = query_begin(reader.conn, SQL_ERASING_NEXT);
+	auto_read struct query q = store_read(store, SQL_ERASING_NEXT, err);
 
 	query_bind_text(&q, ":after", after);
 	int found = query_next(&q, err);

@@ -14,12 +14,8 @@ static const struct column columns[] = {STORE_ERASURE_COLUMNS(COLUMN_PLACE, COLU
 int store_erasures_list(struct store *store, int (*each)(void *arg, const struct store_erasure *erasure), void *arg,
 			struct err *err)
 {
-	auto_reader struct store_reader reader = {0};
-	int failed = store_reader_take(store, &reader, err), found;
-
-	if (failed < 0)
-		return failed;
-	auto_query struct query q = query_begin(reader.conn, SQL_ERASURE_LIST);
+	auto_read struct query q = store_read(store, SQL_ERASURE_LIST, err);
+	int found;
 
 	while ((found = query_next(&q, err)) > 0) {
 		struct store_erasure erasure = {0};
@@ -35,12 +31,8 @@ int store_erasures_list(struct store *store, int (*each)(void *arg, const struct
 static int find_place(struct store *store, const char *place, char owner[STORE_OWNER_MAX + 1],
 		      char name[STORE_CONVERSATION_MAX + 1], struct err *err)
 {
-	auto_reader struct store_reader reader = {0};
-	int failed = store_reader_take(store, &reader, err), found;
-
-	if (failed < 0)
-		return failed;
-	auto_query struct query q = query_begin(reader.conn, SQL_AUDIT_CONVERSATIONS);
+	auto_read struct query q = store_read(store, SQL_AUDIT_CONVERSATIONS, err);
+	int found;
 
 	while ((found = query_next(&q, err)) > 0) {
 		char is[SHA256_HEX_SIZE];

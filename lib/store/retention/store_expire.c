@@ -44,12 +44,8 @@ static char *keys_add(struct keys *keys)
 static int list(struct store *store, enum store_sql which, int64_t limit_us, const char *owner, struct keys *ret,
 		struct err *err)
 {
-	auto_reader struct store_reader reader = {0};
-	int failed = store_reader_take(store, &reader, err), found;
-
-	if (failed < 0)
-		return failed;
-	auto_query struct query q = query_begin(reader.conn, which);
+	auto_read struct query q = store_read(store, which, err);
+	int found;
 
 	if (owner)
 		query_bind_text(&q, ":owner", owner);

@@ -19,14 +19,11 @@ static int number(struct store *store, enum store_sql which, const struct store_
 		  struct err *err)
 {
 	struct store_range range = {"", STORE_ID_ABOVE};
-	auto_reader struct store_reader reader = {0};
 	int failed = erase->id != NULL ? store_range(erase->id, &range, err) : 0;
 
-	if (failed == 0)
-		failed = store_reader_take(store, &reader, err);
 	if (failed < 0)
 		return failed;
-	auto_query struct query q = query_begin(reader.conn, which);
+	auto_read struct query q = store_read(store, which, err);
 
 	query_bind_text(&q, ":after", "");
 	query_bind_text(&q, ":from", range.from);
@@ -45,12 +42,7 @@ static int number(struct store *store, enum store_sql which, const struct store_
 /* The next conversation behind *row. 1: there is one. */
 static int next_conversation(struct store *store, const struct store_erase *erase, int64_t *row, struct err *err)
 {
-	auto_reader struct store_reader reader = {0};
-	int failed = store_reader_take(store, &reader, err);
-
-	if (failed < 0)
-		return failed;
-	auto_query struct query q = query_begin(reader.conn, SQL_FORGET_LIST);
+	auto_read struct query q = store_read(store, SQL_FORGET_LIST, err);
 
 	query_bind_text(&q, ":owner", erase->owner);
 	query_bind_text(&q, ":conversation", erase->conversation);

@@ -54,15 +54,11 @@ static void tell(const struct store_gc *gc, const char *step, int64_t done, int6
 
 static int count_garbage(struct store *store, int64_t limit_us, struct store_collected *ret, struct err *err)
 {
-	auto_reader struct store_reader reader = {0};
-	int failed = store_reader_take(store, &reader, err);
-
-	if (failed < 0)
-		return failed;
-	auto_query struct query q = query_begin(reader.conn, SQL_BLOB_GARBAGE);
+	auto_read struct query q = store_read(store, SQL_BLOB_GARBAGE, err);
 
 	query_bind_int(&q, ":limit", limit_us);
-	failed = query_next(&q, err);
+	int failed = query_next(&q, err);
+
 	if (failed < 0)
 		return failed;
 	ret->contents = query_int(&q, GARBAGE_COUNT);
@@ -81,12 +77,8 @@ struct unused {
 
 static int list_unused(struct store *store, int64_t limit_us, struct unused *ret, struct err *err)
 {
-	auto_reader struct store_reader reader = {0};
-	int failed = store_reader_take(store, &reader, err), found;
-
-	if (failed < 0)
-		return failed;
-	auto_query struct query q = query_begin(reader.conn, SQL_BLOB_UNUSED);
+	auto_read struct query q = store_read(store, SQL_BLOB_UNUSED, err);
+	int found;
 
 	query_bind_int(&q, ":limit", limit_us);
 	while ((found = query_next(&q, err)) > 0) {

@@ -26,12 +26,7 @@ static int erase_older(struct store *store, enum store_erase_what what, int64_t 
 /* The next owner above the cap behind `after`, in *ret. 1: there is one. */
 static int next_owner(struct store *store, const char *after, char ret[STORE_OWNER_MAX + 1], struct err *err)
 {
-	auto_reader struct store_reader reader = {0};
-	int failed = store_reader_take(store, &reader, err);
-
-	if (failed < 0)
-		return failed;
-	auto_query struct query q = query_begin(reader.conn, SQL_USAGE_ABOVE);
+	auto_read struct query q = store_read(store, SQL_USAGE_ABOVE, err);
 
 	query_bind_text(&q, ":after", after);
 	query_bind_int(&q, ":cap", store->retention.owner_bytes);
@@ -44,15 +39,11 @@ static int next_owner(struct store *store, const char *after, char ret[STORE_OWN
 
 static int firm_bytes(struct store *store, const char *owner, int64_t *ret, struct err *err)
 {
-	auto_reader struct store_reader reader = {0};
-	int failed = store_reader_take(store, &reader, err);
-
-	if (failed < 0)
-		return failed;
-	auto_query struct query q = query_begin(reader.conn, SQL_USAGE_FIRM);
+	auto_read struct query q = store_read(store, SQL_USAGE_FIRM, err);
 
 	query_bind_text(&q, ":owner", owner);
-	failed = query_next(&q, err);
+	int failed = query_next(&q, err);
+
 	if (failed < 0)
 		return failed;
 	*ret = query_int(&q, 0);
