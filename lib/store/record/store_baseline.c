@@ -110,33 +110,29 @@ struct adding {
 	int64_t generation;
 };
 
-static void bind_outcome(struct query *q, const struct store_execution *e)
-{
-	query_bind_text(q, ":execution", e->id);
-	query_bind_text(q, ":fingerprint", e->fingerprint);
-	query_bind_int(q, ":created", e->created_us);
-	query_bind_int(q, ":finished", e->finished_us);
-	query_bind_text(q, ":verdict", e->verdict);
-	query_bind_text(q, ":message", e->message);
-	if (e->exit_code >= 0)
-		query_bind_int(q, ":exit_code", e->exit_code);
-	else
-		query_bind_null(q, ":exit_code");
-	query_bind_int(q, ":signal", e->signal);
-	query_bind_int(q, ":user", e->run.cpu_user_us);
-	query_bind_int(q, ":system", e->run.cpu_system_us);
-	query_bind_int(q, ":memory", e->run.memory_peak_bytes);
-	query_bind_int(q, ":deterministic", e->deterministic);
-	store_text_bind(q, ":stdout", &e->stdout_text);
-	store_text_bind(q, ":stderr", &e->stderr_text);
-}
-
 static int add_row(struct store_txn *txn, struct adding *adding, struct err *err)
 {
 	const struct store_blessing *blessing = adding->blessing;
+	const struct store_execution *e = blessing->outcome;
 	auto_query struct query q = query_begin(txn->conn, SQL_BASELINE_ADD);
 
-	bind_outcome(&q, blessing->outcome);
+	query_bind_text(&q, ":execution", e->id);
+	query_bind_text(&q, ":fingerprint", e->fingerprint);
+	query_bind_int(&q, ":created", e->created_us);
+	query_bind_int(&q, ":finished", e->finished_us);
+	query_bind_text(&q, ":verdict", e->verdict);
+	query_bind_text(&q, ":message", e->message);
+	if (e->exit_code >= 0)
+		query_bind_int(&q, ":exit_code", e->exit_code);
+	else
+		query_bind_null(&q, ":exit_code");
+	query_bind_int(&q, ":signal", e->signal);
+	query_bind_int(&q, ":user", e->run.cpu_user_us);
+	query_bind_int(&q, ":system", e->run.cpu_system_us);
+	query_bind_int(&q, ":memory", e->run.memory_peak_bytes);
+	query_bind_int(&q, ":deterministic", e->deterministic);
+	store_text_bind(&q, ":stdout", &e->stdout_text);
+	store_text_bind(&q, ":stderr", &e->stderr_text);
 	query_bind_int(&q, ":blessed", store_txn_now(txn));
 	query_bind_text(&q, ":author", blessing->author);
 	query_bind_text(&q, ":reason", blessing->reason);
@@ -166,24 +162,11 @@ static int add_file(struct store_txn *txn, const struct adding *adding, const st
 	return query_run(&q, NULL, err);
 }
 
-static int audit(struct store_txn *txn, const struct adding *adding, struct err *err)
-{
-	const struct store_blessing *blessing = adding->blessing;
-	struct store_audit entry;
-
-	store_audit_init(&entry, STORE_AUDIT_BLESS, "execution", blessing->outcome->id);
-	store_audit_int(&entry, "generation", adding->generation);
-	store_audit_text(&entry, "author", blessing->author, strlen(blessing->author));
-	store_audit_text(&entry, "reason", blessing->reason, strlen(blessing->reason));
-	if (blessing->tools)
-		store_audit_int(&entry, "calls", (int64_t)blessing->tools->n_calls);
-	return store_txn_audit(txn, &entry, err);
-}
-
 static int add(struct store_txn *txn, void *arg, struct err *err)
 {
 	struct adding *adding = arg;
 	const struct store_blessing *blessing = adding->blessing;
+	struct store_audit entry;
 	int result = store_txn_text(txn, &blessing->outcome->stdout_text, "standard output", err);
 
 	if (result == 0)
@@ -194,7 +177,15 @@ static int add(struct store_txn *txn, void *arg, struct err *err)
 		result = add_file(txn, adding, &blessing->files[i], err);
 	if (result == 0 && blessing->tools)
 		result = store_txn_tools_expect(txn, blessing->outcome->id, adding->generation, blessing->tools, err);
-	return result == 0 ? audit(txn, adding, err) : result;
+	if (result < 0)
+		return result;
+	store_audit_init(&entry, STORE_AUDIT_BLESS, "execution", blessing->outcome->id);
+	store_audit_int(&entry, "generation", adding->generation);
+	store_audit_text(&entry, "author", blessing->author, strlen(blessing->author));
+	store_audit_text(&entry, "reason", blessing->reason, strlen(blessing->reason));
+	if (blessing->tools)
+		store_audit_int(&entry, "calls", (int64_t)blessing->tools->n_calls);
+	return store_txn_audit(txn, &entry, err);
 }
 
 int store_baseline_add(struct store *store, const struct store_blessing *blessing, int64_t *ret_generation,

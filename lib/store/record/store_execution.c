@@ -15,21 +15,14 @@
 #include "lib/store/db/store_txn.h"
 #include "store_execution.h"
 
-static void seal_env(const struct store *store, const struct store_execution *execution, struct buf *sealed)
-{
-	const char *env = execution->env_json;
-
-	if (env != NULL && !streq(env, "{}"))
-		seal(store->env_key, execution->id, env, strlen(env), sealed);
-}
-
 static int add_row(struct store_txn *txn, const struct store_execution *e, struct err *err)
 {
 	auto_buf struct buf sealed;
 	auto_query struct query q = query_begin(txn->conn, SQL_EXECUTION_ADD);
 
 	buf_init(&sealed, SIZE_MAX);
-	seal_env(txn->store, e, &sealed);
+	if (e->env_json != NULL && !streq(e->env_json, "{}"))
+		seal(txn->store->env_key, e->id, e->env_json, strlen(e->env_json), &sealed);
 	query_bind_text(&q, ":id", e->id);
 	query_bind_text(&q, ":instance", txn->store->instance);
 	query_bind_text(&q, ":owner", e->owner);
@@ -69,19 +62,6 @@ int store_txn_count_files(struct store_txn *txn, const char *id, struct err *err
 	return query_run(&q, NULL, err);
 }
 
-/* What the conversation holds now, and what its rows count for. */
-static int add_before(struct store_txn *txn, const struct store_execution *execution, struct err *err)
-{
-	auto_query struct query before = query_begin(txn->conn, SQL_EXECUTION_BEFORE);
-	int64_t rows = 0;
-
-	query_bind_text(&before, ":id", execution->id);
-	query_bind_int(&before, ":conversation", execution->conversation_row);
-	int failed = query_run(&before, &rows, err);
-
-	return failed < 0 || rows == 0 ? failed : store_txn_count_files(txn, execution->id, err);
-}
-
 int store_txn_execution_begin(struct store_txn *txn, const struct store_execution *execution, struct err *err)
 {
 	const struct store_more more = {.owner = execution->owner,
@@ -97,36 +77,17 @@ int store_txn_execution_begin(struct store_txn *txn, const struct store_executio
 		failed = store_txn_text(txn, &execution->stdin_text, "standard input", err);
 	if (failed == 0)
 		failed = add_row(txn, execution, err);
-	if (failed == 0 && execution->conversation_row != 0)
-		failed = add_before(txn, execution, err);
-	return failed < 0 ? failed : store_txn_audit_begin(txn, execution->id, err);
-}
+	if (failed == 0 && execution->conversation_row != 0) { /* what it holds now, and what its rows count for */
+		auto_query struct query before = query_begin(txn->conn, SQL_EXECUTION_BEFORE);
+		int64_t rows = 0;
 
-static void bind_outcome(struct query *q, const struct store_execution *e)
-{
-	query_bind_text(q, ":fingerprint", e->fingerprint);
-	query_bind_text(q, ":verdict", e->verdict);
-	query_bind_text(q, ":message", e->message);
-	if (e->exit_code >= 0)
-		query_bind_int(q, ":exit_code", e->exit_code);
-	else
-		query_bind_null(q, ":exit_code");
-	query_bind_int(q, ":signal", e->signal);
-	query_bind_int(q, ":run_wall", e->run.wall_us);
-	query_bind_int(q, ":run_user", e->run.cpu_user_us);
-	query_bind_int(q, ":run_system", e->run.cpu_system_us);
-	query_bind_int(q, ":run_memory", e->run.memory_peak_bytes);
-	query_bind_int(q, ":compile_wall", e->compile.wall_us);
-	query_bind_int(q, ":compile_user", e->compile.cpu_user_us);
-	query_bind_int(q, ":compile_system", e->compile.cpu_system_us);
-	query_bind_int(q, ":compile_memory", e->compile.memory_peak_bytes);
-	query_bind_int(q, ":setup", e->setup_us);
-	query_bind_int(q, ":warm", e->warm);
-	query_bind_text(q, ":result", e->result_json);
-	query_bind_int(q, ":stdout_truncated", e->stdout_truncated);
-	query_bind_int(q, ":stderr_truncated", e->stderr_truncated);
-	store_text_bind(q, ":stdout", &e->stdout_text);
-	store_text_bind(q, ":stderr", &e->stderr_text);
+		query_bind_text(&before, ":id", execution->id);
+		query_bind_int(&before, ":conversation", execution->conversation_row);
+		failed = query_run(&before, &rows, err);
+		if (failed == 0 && rows > 0)
+			failed = store_txn_count_files(txn, execution->id, err);
+	}
+	return failed < 0 ? failed : store_txn_audit_begin(txn, execution->id, err);
 }
 
 static int not_running(const char *id, struct err *err)
@@ -136,14 +97,36 @@ static int not_running(const char *id, struct err *err)
 }
 
 /* *ret_conversation: the row's own, 0 if it has none. */
-static int finish_row(struct store_txn *txn, const struct store_execution *execution, int64_t file_bytes,
+static int finish_row(struct store_txn *txn, const struct store_execution *e, int64_t file_bytes,
 		      int64_t *ret_conversation, struct err *err)
 {
 	auto_query struct query q = query_begin(txn->conn, SQL_EXECUTION_FINISH);
 
-	bind_outcome(&q, execution);
+	query_bind_text(&q, ":fingerprint", e->fingerprint);
+	query_bind_text(&q, ":verdict", e->verdict);
+	query_bind_text(&q, ":message", e->message);
+	if (e->exit_code >= 0)
+		query_bind_int(&q, ":exit_code", e->exit_code);
+	else
+		query_bind_null(&q, ":exit_code");
+	query_bind_int(&q, ":signal", e->signal);
+	query_bind_int(&q, ":run_wall", e->run.wall_us);
+	query_bind_int(&q, ":run_user", e->run.cpu_user_us);
+	query_bind_int(&q, ":run_system", e->run.cpu_system_us);
+	query_bind_int(&q, ":run_memory", e->run.memory_peak_bytes);
+	query_bind_int(&q, ":compile_wall", e->compile.wall_us);
+	query_bind_int(&q, ":compile_user", e->compile.cpu_user_us);
+	query_bind_int(&q, ":compile_system", e->compile.cpu_system_us);
+	query_bind_int(&q, ":compile_memory", e->compile.memory_peak_bytes);
+	query_bind_int(&q, ":setup", e->setup_us);
+	query_bind_int(&q, ":warm", e->warm);
+	query_bind_text(&q, ":result", e->result_json);
+	query_bind_int(&q, ":stdout_truncated", e->stdout_truncated);
+	query_bind_int(&q, ":stderr_truncated", e->stderr_truncated);
+	store_text_bind(&q, ":stdout", &e->stdout_text);
+	store_text_bind(&q, ":stderr", &e->stderr_text);
 	query_bind_int(&q, ":file_bytes", file_bytes);
-	query_bind_text(&q, ":id", execution->id);
+	query_bind_text(&q, ":id", e->id);
 	query_bind_text(&q, ":instance", txn->store->instance);
 	query_bind_int(&q, ":now", store_txn_now(txn));
 	int found = query_next(&q, err);
@@ -151,7 +134,7 @@ static int finish_row(struct store_txn *txn, const struct store_execution *execu
 	if (found < 0)
 		return found;
 	if (found == 0)
-		return not_running(execution->id, err);
+		return not_running(e->id, err);
 	*ret_conversation = query_int(&q, 0);
 	return query_run(&q, NULL, err);
 }
@@ -198,16 +181,6 @@ static int add_change(struct store_txn *txn, const char *id, const struct store_
 	query_bind_int(&q, ":mode", change->file.mode);
 	query_bind_int(&q, ":size", change->file.size);
 	query_bind_int(&q, ":mtime", change->file.mtime_us);
-	return query_run(&q, NULL, err);
-}
-
-static int touch(struct store_txn *txn, int64_t conversation, struct err *err)
-{
-	auto_query struct query q = query_begin(txn->conn, SQL_CONVERSATION_SEEN);
-
-	query_bind_int(&q, ":id", conversation);
-	query_bind_int(&q, ":now", store_txn_now(txn));
-	store_uptime_bind(txn->store, &q);
 	return query_run(&q, NULL, err);
 }
 
@@ -264,7 +237,14 @@ static int apply_changes(struct store_txn *txn, const char *id, int64_t conversa
 		query_bind_int(&q, ":conversation", conversation);
 		failed = query_run(&q, NULL, err);
 	}
-	return failed;
+	if (failed < 0)
+		return failed;
+	auto_query struct query seen = query_begin(txn->conn, SQL_CONVERSATION_SEEN);
+
+	query_bind_int(&seen, ":id", conversation);
+	query_bind_int(&seen, ":now", store_txn_now(txn));
+	store_uptime_bind(txn->store, &seen);
+	return query_run(&seen, NULL, err);
 }
 
 int store_txn_execution_finish(struct store_txn *txn, const struct store_execution *execution,
@@ -281,7 +261,5 @@ int store_txn_execution_finish(struct store_txn *txn, const struct store_executi
 		failed = add_changes(txn, execution, changes, n_changes, err);
 	if (failed == 0 && conversation != 0)
 		failed = apply_changes(txn, execution->id, conversation, err);
-	if (failed == 0 && conversation != 0)
-		failed = touch(txn, conversation, err);
 	return failed < 0 ? failed : store_txn_audit_end(txn, execution->id, err);
 }

@@ -203,35 +203,25 @@ static void below_clear(struct below *below)
 	free(below->to);
 }
 
-static int find_below(struct store_txn *txn, int64_t conversation, const char *name, struct err *err)
-{
-	auto_below struct below below = below_of(name, strlen(name));
-	auto_query struct query q = query_begin(txn->conn, SQL_FILE_BELOW);
-
-	query_bind_int(&q, ":conversation", conversation);
-	query_bind_text(&q, ":from", below.from);
-	query_bind_text(&q, ":to", below.to);
-	return query_next(&q, err);
-}
-
-static int find_file(struct store_txn *txn, int64_t conversation, const char *name, size_t length, struct err *err)
-{
-	auto_query struct query q = query_begin(txn->conn, SQL_FILE_FIND);
-
-	query_bind_int(&q, ":conversation", conversation);
-	query_bind_bytes(&q, ":name", name, length);
-	return query_next(&q, err);
-}
-
 int store_txn_file_place(struct store_txn *txn, int64_t conversation, const char *name, struct err *err)
 {
-	int found = find_below(txn, conversation, name, err);
+	auto_below struct below below = below_of(name, strlen(name));
+	auto_query struct query within = query_begin(txn->conn, SQL_FILE_BELOW);
+
+	query_bind_int(&within, ":conversation", conversation);
+	query_bind_text(&within, ":from", below.from);
+	query_bind_text(&within, ":to", below.to);
+	int found = query_next(&within, err);
 
 	if (found > 0)
 		return err_set(err, ERR_CONFLICT,
 			       "\"%s\" is a folder of this conversation and has files: choose another name", name);
 	for (const char *slash = strchr(name, '/'); found == 0 && slash; slash = strchr(slash + 1, '/')) {
-		found = find_file(txn, conversation, name, (size_t)(slash - name), err);
+		auto_query struct query q = query_begin(txn->conn, SQL_FILE_FIND);
+
+		query_bind_int(&q, ":conversation", conversation);
+		query_bind_bytes(&q, ":name", name, (size_t)(slash - name));
+		found = query_next(&q, err);
 		if (found > 0)
 			return err_set(err, ERR_CONFLICT,
 				       "\"%.*s\" is a file of this conversation, so it cannot be a folder: choose "

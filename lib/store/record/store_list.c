@@ -99,25 +99,6 @@ static int read_row(struct store *store, struct query *q, struct store_execution
 	return failed;
 }
 
-static void bind_filter(struct query *q, const struct store_filter *filter, const struct store_range *range)
-{
-	query_bind_text(q, ":from", range->from);
-	query_bind_text(q, ":to", range->to);
-	query_bind_text(q, ":owner", filter->owner);
-	query_bind_text(q, ":token", filter->token_id);
-	query_bind_text(q, ":conversation", filter->conversation);
-	query_bind_text(q, ":language", filter->language);
-	query_bind_some(q, ":verdict", filter->verdict);
-	query_bind_int(q, ":since", filter->since_us);
-	query_bind_int(q, ":until", filter->until_us);
-	query_bind_int(q, ":running_too", filter->running_too);
-	query_bind_text(q, ":text", filter->text_in_code);
-	query_bind_int(q, ":output_too", filter->text_in_output);
-	query_bind_text(q, ":task", filter->task);
-	query_bind_text(q, ":tool", filter->tool);
-	query_bind_text(q, ":tag", filter->tag);
-}
-
 struct listing {
 	struct store *store;
 	const struct store_filter *filter;
@@ -155,13 +136,28 @@ static int list_rows(struct listing *listing, struct store_conn *conn, enum stor
 		     const struct store_range *range, struct err *err)
 {
 	auto_query struct query q = query_begin(conn, which);
+	const struct store_filter *filter = listing->filter;
 	int failed = 0, found;
 
-	bind_filter(&q, listing->filter, range);
+	query_bind_text(&q, ":from", range->from);
+	query_bind_text(&q, ":to", range->to);
+	query_bind_text(&q, ":owner", filter->owner);
+	query_bind_text(&q, ":token", filter->token_id);
+	query_bind_text(&q, ":conversation", filter->conversation);
+	query_bind_text(&q, ":language", filter->language);
+	query_bind_some(&q, ":verdict", filter->verdict);
+	query_bind_int(&q, ":since", filter->since_us);
+	query_bind_int(&q, ":until", filter->until_us);
+	query_bind_int(&q, ":running_too", filter->running_too);
+	query_bind_text(&q, ":text", filter->text_in_code);
+	query_bind_int(&q, ":output_too", filter->text_in_output);
+	query_bind_text(&q, ":task", filter->task);
+	query_bind_text(&q, ":tool", filter->tool);
+	query_bind_text(&q, ":tag", filter->tag);
 	query_bind_text(&q, ":owners", listing->owners);
 	query_bind_text(&q, ":after", listing->after);
 	if (which == SQL_EXECUTION_LIST_RECORDED)
-		query_bind_int(&q, ":recorded_after", listing->filter->recorded_after);
+		query_bind_int(&q, ":recorded_after", filter->recorded_after);
 	while (failed == 0 && !listing->stop && (found = query_next(&q, err)) != 0)
 		failed = found < 0 ? found : list_row(listing, &q, err);
 	return failed;

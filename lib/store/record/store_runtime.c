@@ -4,31 +4,22 @@
 #include "lib/base/util.h"
 #include "lib/store/db/store_txn.h"
 
-static int is_there(struct store_txn *txn, const char *hash, struct err *err)
-{
-	auto_query struct query q = query_begin(txn->conn, SQL_RUNTIME_IS);
-
-	query_bind_text(&q, ":hash", hash);
-	return query_next(&q, err);
-}
-
-static int add(struct store_txn *txn, const struct store_runtime *runtime, struct err *err)
-{
-	auto_query struct query q = query_begin(txn->conn, SQL_RUNTIME_ADD);
-
-	query_bind_text(&q, ":hash", runtime->hash);
-	query_bind_text(&q, ":description", runtime->text);
-	query_bind_int(&q, ":now", store_txn_now(txn));
-	return query_run(&q, NULL, err);
-}
-
 int store_txn_runtime(struct store_txn *txn, const char *execution, const struct store_runtime *runtime,
 		      struct err *err)
 {
-	int result = is_there(txn, runtime->hash, err);
+	auto_query struct query is = query_begin(txn->conn, SQL_RUNTIME_IS);
 
-	if (result == 0)
-		result = add(txn, runtime, err);
+	query_bind_text(&is, ":hash", runtime->hash);
+	int result = query_next(&is, err);
+
+	if (result == 0) {
+		auto_query struct query add = query_begin(txn->conn, SQL_RUNTIME_ADD);
+
+		query_bind_text(&add, ":hash", runtime->hash);
+		query_bind_text(&add, ":description", runtime->text);
+		query_bind_int(&add, ":now", store_txn_now(txn));
+		result = query_run(&add, NULL, err);
+	}
 	if (result < 0)
 		return result;
 	auto_query struct query q = query_begin(txn->conn, SQL_RUNTIME_SET);

@@ -4,34 +4,22 @@
 #include "lib/base/util.h"
 #include "lib/store/db/store_txn.h"
 
-static int before(struct store_txn *txn, const struct store_sandbox *sandbox, char ret[STORE_CAUSE_SIZE],
-		  struct err *err)
-{
-	auto_query struct query q = query_begin(txn->conn, SQL_SANDBOX_BEFORE);
-
-	query_bind_text(&q, ":owner", sandbox->owner);
-	query_bind_text(&q, ":conversation", sandbox->conversation);
-	query_bind_text(&q, ":language", sandbox->language);
-	int found = query_next(&q, err);
-
-	if (found < 0)
-		return found;
-	if (found == 0)
-		ret[0] = '\0';
-	else if (query_is_null(&q, 0))
-		snprintf(ret, STORE_CAUSE_SIZE, "gone");
-	else
-		query_copy(&q, 0, ret, STORE_CAUSE_SIZE);
-	return 0;
-}
-
 int store_txn_sandbox_add(struct store_txn *txn, const struct store_sandbox *sandbox, char ret_before[STORE_CAUSE_SIZE],
 			  struct err *err)
 {
-	int failed = before(txn, sandbox, ret_before, err);
+	auto_query struct query before = query_begin(txn->conn, SQL_SANDBOX_BEFORE);
 
-	if (failed < 0)
-		return failed;
+	query_bind_text(&before, ":owner", sandbox->owner);
+	query_bind_text(&before, ":conversation", sandbox->conversation);
+	query_bind_text(&before, ":language", sandbox->language);
+	int found = query_next(&before, err);
+
+	if (found < 0)
+		return found;
+	if (found > 0 && query_is_null(&before, 0))
+		snprintf(ret_before, STORE_CAUSE_SIZE, "gone");
+	else
+		snprintf(ret_before, STORE_CAUSE_SIZE, "%s", found > 0 ? query_text(&before, 0) : "");
 	auto_query struct query q = query_begin(txn->conn, SQL_SANDBOX_ADD);
 
 	query_bind_text(&q, ":id", sandbox->id);

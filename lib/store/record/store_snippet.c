@@ -84,23 +84,18 @@ static int add(struct store_txn *txn, struct save *save, struct err *err)
 	return query_run(&q, NULL, err);
 }
 
-static int check_room(struct store_txn *txn, const struct store_snippet *snippet, struct err *err)
-{
-	const size_t texts = strlen(snippet->description) + strlen(snippet->schema) + strlen(snippet->servers) +
-			     strlen(snippet->code);
-	const struct store_more more = {.owner = snippet->owner, .bytes = STORE_SNIPPET_BYTES + (int64_t)texts};
-
-	return store_txn_room(txn, &more, err);
-}
-
 static int save_work(struct store_txn *txn, void *arg, struct err *err)
 {
 	struct save *save = arg;
-	const bool owned = *save->snippet->owner; /* everybody's are the operator's: without bounds */
-	int result = owned ? count_names(txn, save->snippet, err) : 0;
+	const struct store_snippet *snippet = save->snippet;
+	const bool owned = *snippet->owner; /* everybody's are the operator's: without bounds */
+	const size_t texts = strlen(snippet->description) + strlen(snippet->schema) + strlen(snippet->servers) +
+			     strlen(snippet->code);
+	const struct store_more more = {.owner = snippet->owner, .bytes = STORE_SNIPPET_BYTES + (int64_t)texts};
+	int result = owned ? count_names(txn, snippet, err) : 0;
 
 	if (result == 0 && owned)
-		result = check_room(txn, save->snippet, err);
+		result = store_txn_room(txn, &more, err);
 	if (result == 0)
 		result = add(txn, save, err);
 	if (result < 0)

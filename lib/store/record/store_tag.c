@@ -21,17 +21,6 @@ struct put {
 	int64_t changed;
 };
 
-static int audit(struct store_txn *txn, const struct put *put, struct err *err)
-{
-	struct store_audit entry;
-
-	store_audit_init(&entry, STORE_AUDIT_ADMIN_ACT, "log", "audit");
-	store_audit_word(&entry, "act", put->tagging->remove ? "untag" : "tag");
-	store_audit_word(&entry, "tag", put->tagging->tag);
-	store_audit_int(&entry, "runs", put->changed);
-	return store_txn_audit(txn, &entry, err);
-}
-
 static int put_work(struct store_txn *txn, void *arg, struct err *err)
 {
 	struct put *put = arg;
@@ -48,7 +37,15 @@ static int put_work(struct store_txn *txn, void *arg, struct err *err)
 		result = query_run(&q, &rows, err);
 		put->changed += rows;
 	}
-	return result == 0 && put->changed > 0 ? audit(txn, put, err) : result;
+	if (result < 0 || put->changed == 0)
+		return result;
+	struct store_audit entry;
+
+	store_audit_init(&entry, STORE_AUDIT_ADMIN_ACT, "log", "audit");
+	store_audit_word(&entry, "act", tagging->remove ? "untag" : "tag");
+	store_audit_word(&entry, "tag", tagging->tag);
+	store_audit_int(&entry, "runs", put->changed);
+	return store_txn_audit(txn, &entry, err);
 }
 
 int store_tag_put(struct store *store, const struct store_tagging *tagging, int64_t *ret_changed, struct err *err)

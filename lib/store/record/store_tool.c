@@ -144,21 +144,6 @@ static int fetch(struct store *store, const char *blob, char **text, struct err 
 	return 0;
 }
 
-static int fetch_all(struct store *store, struct store_tools *tools, struct err *err)
-{
-	int result = 0;
-
-	for (size_t i = 0; i < tools->n_calls && result == 0; i++) {
-		struct store_tool_call *call = &tools->calls[i];
-
-		result = fetch(store, call->arguments_blob, &call->arguments, err);
-		if (result == 0)
-			result = fetch(store, call->result_blob, &call->result, err);
-		call->result_length = strlen(call->result);
-	}
-	return result;
-}
-
 /* -------- writing ------------------------------------------------------------------------------------- */
 
 /* Whose rows: a run's (generation 1), or those of a later generation. */
@@ -310,8 +295,14 @@ static int load(struct store *store, const struct whose *whose, struct store_too
 	struct store_tools tools = {0};
 	int result = load_rows(store, whose, &tools, err);
 
-	if (result == 0)
-		result = fetch_all(store, &tools, err);
+	for (size_t i = 0; i < tools.n_calls && result == 0; i++) {
+		struct store_tool_call *call = &tools.calls[i];
+
+		result = fetch(store, call->arguments_blob, &call->arguments, err);
+		if (result == 0)
+			result = fetch(store, call->result_blob, &call->result, err);
+		call->result_length = strlen(call->result);
+	}
 	if (result < 0)
 		store_tools_clear(&tools);
 	else

@@ -42,18 +42,6 @@ int store_undo_check(struct store *store, const struct store_undo *state, struct
 	return found;
 }
 
-/* Somebody may have erased it since its caller looked. */
-static int check_whole(struct store_txn *txn, const struct store_undo *state, struct err *err)
-{
-	auto_query struct query q = query_begin(txn->conn, SQL_UNDO_WHOLE);
-
-	query_bind_text(&q, ":id", state->execution);
-	int found = query_next(&q, err);
-
-	return found != 0 ? MIN(found, 0)
-			  : err_set(err, ERR_NOT_FOUND, "the files of run %s were removed meanwhile", state->execution);
-}
-
 static int check_room(struct store_txn *txn, const char *owner, int64_t conversation, const struct store_undo *state,
 		      struct err *err)
 {
@@ -96,9 +84,17 @@ int store_txn_undo(struct store_txn *txn, const char *owner, int64_t conversatio
 		    const struct store_undo_watch *watch, struct err *err)
 {
 	const struct step steps[] = {{SQL_UNDO_REMOVE, watch->removed}, {SQL_UNDO_PUT, watch->put}};
-	int failed = check_whole(txn, state, err);
+	auto_query struct query whole = query_begin(txn->conn, SQL_UNDO_WHOLE);
 
-	if (failed == 0 && txn->store->retention.owner_bytes > 0)
+	query_bind_text(&whole, ":id", state->execution);
+	int failed = query_next(&whole, err);
+
+	if (failed <= 0) /* erased since its caller looked */
+		return failed < 0 ? failed
+				  : err_set(err, ERR_NOT_FOUND, "the files of run %s were removed meanwhile",
+					    state->execution);
+	failed = 0;
+	if (txn->store->retention.owner_bytes > 0)
 		failed = check_room(txn, owner, conversation, state, err);
 	for (size_t i = 0; failed == 0 && i < ARRAY_SIZE(steps); i++)
 		failed = take(txn, &steps[i], conversation, state, watch->arg, err);
