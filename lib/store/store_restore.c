@@ -286,17 +286,6 @@ static int restore_all(const struct store_restore *restore, struct folders *fold
 	return result;
 }
 
-/* The contents of a database that was put in its place; opening it for writing first undoes what was cut off. */
-static int inspect_again(const struct store_restore *restore, struct store_backup_made *made, struct err *err)
-{
-	auto_free char *database = xasprintf("%s/" STORE_BACKUP_DATABASE, restore->data_dir);
-	struct store *store;
-
-	if (store_open(restore->data_dir, STORE_WRITE, &store, NULL) == 0)
-		store_close(store); /* of an older version it cannot be opened, and was not written */
-	return store_backup_inspect(database, made, err);
-}
-
 int store_restore(const struct store_restore *restore, struct store_backup_made *ret, struct err *err)
 {
 	auto_folders struct folders folders = {-1, -1, -1, -1, 0, 0};
@@ -308,9 +297,16 @@ int store_restore(const struct store_restore *restore, struct store_backup_made 
 		result = check_manifest(restore, &folders, sum, err);
 	if (result == 0)
 		result = is_in_place(restore, &folders, sum, err);
-	if (result >= 0)
-		result = result > 0 ? inspect_again(restore, &made, err)
-				    : restore_all(restore, &folders, sum, &made, err);
+	if (result == 0) {
+		result = restore_all(restore, &folders, sum, &made, err);
+	} else if (result > 0) { /* opening it for writing first undoes what was cut off */
+		auto_free char *database = xasprintf("%s/" STORE_BACKUP_DATABASE, restore->data_dir);
+		struct store *store;
+
+		if (store_open(restore->data_dir, STORE_WRITE, &store, NULL) == 0)
+			store_close(store); /* of an older version it cannot be opened, and was not written */
+		result = store_backup_inspect(database, &made, err);
+	}
 	if (result == 0)
 		result = log_restore(restore, &made, err);
 	if (result == 0 && ((unlinkat(folders.to_fd, MARK, 0) < 0 && errno != ENOENT) || fsync(folders.to_fd) < 0))

@@ -70,20 +70,13 @@ void store_audit_int(struct store_audit *entry, const char *name, int64_t value)
 	buf_int(&entry->facts, value);
 }
 
-static bool is_plain(char c)
-{
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-	       (c != '\0' && strchr(" ._:+#/-", c) != NULL);
-}
-
 void store_audit_word(struct store_audit *entry, const char *name, const char *word)
 {
+	static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789 ._:+#/-";
 	const size_t length = strlen(word);
 
-	if (length > 64)
+	if (length > 64 || strspn(word, plain) != length)
 		entry->wrong = true;
-	for (size_t i = 0; i < length; i++)
-		entry->wrong |= !is_plain(word[i]);
 	name_member(&entry->facts, name);
 	add_quoted(&entry->facts, word, length);
 }
@@ -178,25 +171,6 @@ void store_audit_commit_to(const uint8_t salt[SHA256_SIZE], const char *kind, co
 	hex_encode(hash, sizeof(hash), ret);
 }
 
-static int add_detail(struct store_txn *txn, int64_t n, const uint8_t *salt, const struct buf *details, struct err *err)
-{
-	auto_query struct query q = query_begin(txn->conn, SQL_AUDIT_DETAIL_ADD);
-
-	query_bind_int(&q, ":n", n);
-	query_bind_blob(&q, ":salt", salt, SHA256_SIZE);
-	query_bind_text(&q, ":detail", details->data);
-	return query_run(&q, NULL, err);
-}
-
-static void print_entry(const struct store_audit *entry, const struct store_audit_line *line, struct buf *out)
-{
-	buf_printf(out,
-		   "{\"v\":1,\"n\":%lld,\"t\":%lld,\"k\":\"%s\",\"a\":\"%s\",\"p\":\"%s\",\"o\":\"%s\",\"f\":{%s},"
-		   "\"d\":\"%s\"}",
-		   (long long)line->n, (long long)line->at_us, kinds[entry->kind], line->actor, line->principal,
-		   entry->object, entry->facts.data, line->commitment);
-}
-
 static int append(struct store_txn *txn, struct store_audit *entry, struct err *err)
 {
 	struct store_audit_line line = {.at_us = store_txn_now(txn)};
@@ -221,7 +195,11 @@ static int append(struct store_txn *txn, struct store_audit *entry, struct err *
 				      line.commitment);
 	}
 	buf_init_room(&out, text, sizeof(text));
-	print_entry(entry, &line, &out);
+	buf_printf(&out,
+		   "{\"v\":1,\"n\":%lld,\"t\":%lld,\"k\":\"%s\",\"a\":\"%s\",\"p\":\"%s\",\"o\":\"%s\",\"f\":{%s},"
+		   "\"d\":\"%s\"}",
+		   (long long)line.n, (long long)line.at_us, kinds[entry->kind], line.actor, line.principal,
+		   entry->object, entry->facts.data, line.commitment);
 	if (entry->wrong || out.overflow)
 		return err_set(err, ERR_INTERNAL, "an audit entry of kind %s has a fact that is none",
 			       kinds[entry->kind]);
@@ -233,7 +211,14 @@ static int append(struct store_txn *txn, struct store_audit *entry, struct err *
 	query_bind_text(&q, ":object", entry->object);
 	query_bind_text(&q, ":entry", text);
 	failed = query_run(&q, NULL, err);
-	return failed < 0 || entry->details.length == 0 ? failed : add_detail(txn, line.n, salt, &entry->details, err);
+	if (failed < 0 || entry->details.length == 0)
+		return failed;
+	auto_query struct query detail = query_begin(txn->conn, SQL_AUDIT_DETAIL_ADD);
+
+	query_bind_int(&detail, ":n", line.n);
+	query_bind_blob(&detail, ":salt", salt, sizeof(salt));
+	query_bind_text(&detail, ":detail", entry->details.data);
+	return query_run(&detail, NULL, err);
 }
 
 /* Details are one object. */

@@ -118,34 +118,6 @@ static const struct {
 	 "there are details of entry ", ", which does not exist"},
 };
 
-static bool is_due(const struct check *check, enum when when)
-{
-	const struct store_audit_reader *reader = check->reader;
-	const bool odd = store_audit_rows_odd(reader) || reader->lone_details;
-
-	return odd || when == ALWAYS || (when == WHEN_ERASED && reader->erasures);
-}
-
-static int apply_rule(struct check *check, size_t rule)
-{
-	auto_scan sqlite3_stmt *scan = NULL;
-	int result = store_audit_scan(check->reader, rules[rule].sql, &scan, check->err);
-
-	while (result == 0 && (result = store_audit_scan_next(check->reader, scan, check->err)) > 0)
-		result = report(check, sqlite3_column_int64(scan, 1), rules[rule].before,
-				store_audit_scan_text(scan, 0), rules[rule].behind);
-	return result;
-}
-
-static int count_rows(struct check *check)
-{
-	return store_audit_scan_number(
-		check->reader,
-		"SELECT (SELECT count(*) FROM execution) + (SELECT count(*) FROM token) + (SELECT count(*) FROM "
-		"conversation)",
-		&check->checked, check->err);
-}
-
 /* -------- conversations ------------------------------------------------------------------------------- */
 
 struct places {
@@ -249,11 +221,23 @@ int store_audit_check_rows(struct store_audit_reader *reader, store_audit_findin
 			   int64_t *ret_checked, struct err *err)
 {
 	struct check check = {.reader = reader, .finding = finding, .arg = arg, .err = err};
-	int result = count_rows(&check);
+	const bool odd = store_audit_rows_odd(reader) || reader->lone_details;
+	int result = store_audit_scan_number(
+		reader,
+		"SELECT (SELECT count(*) FROM execution) + (SELECT count(*) FROM token) + (SELECT count(*) FROM "
+		"conversation)",
+		&check.checked, err);
 
-	for (size_t i = 0; result == 0 && i < ARRAY_SIZE(rules); i++)
-		if (is_due(&check, rules[i].when))
-			result = apply_rule(&check, i);
+	for (size_t i = 0; result == 0 && i < ARRAY_SIZE(rules); i++) {
+		auto_scan sqlite3_stmt *scan = NULL;
+
+		if (!odd && (rules[i].when == WHEN_ODD || (rules[i].when == WHEN_ERASED && !reader->erasures)))
+			continue;
+		result = store_audit_scan(reader, rules[i].sql, &scan, err);
+		while (result == 0 && (result = store_audit_scan_next(reader, scan, err)) > 0)
+			result = report(&check, sqlite3_column_int64(scan, 1), rules[i].before,
+					store_audit_scan_text(scan, 0), rules[i].behind);
+	}
 	if (result == 0)
 		result = check_conversations(&check);
 	*ret_checked = check.checked;
@@ -262,21 +246,15 @@ int store_audit_check_rows(struct store_audit_reader *reader, store_audit_findin
 
 /* -------- files --------------------------------------------------------------------------------------- */
 
-/* As a run left it? */
-static int from_run(struct check *check, struct query *row)
-{
-	auto_query struct query q = query_begin(check->reader->conn, SQL_AUDIT_FILE_LEFT);
-
-	query_bind_int(&q, ":conversation", query_int(row, AUDIT_FILE_CONVERSATION));
-	query_bind_value(&q, ":name", sqlite3_column_value(row->statement, AUDIT_FILE_NAME));
-	return query_next(&q, check->err);
-}
-
 static int check_file(struct check *check, struct query *row)
 {
 	struct store_audit entry;
 	char name[128];
-	int there = from_run(check, row);
+	auto_query struct query left = query_begin(check->reader->conn, SQL_AUDIT_FILE_LEFT); /* by a run */
+
+	query_bind_int(&left, ":conversation", query_int(row, AUDIT_FILE_CONVERSATION));
+	query_bind_value(&left, ":name", sqlite3_column_value(row->statement, AUDIT_FILE_NAME));
+	int there = query_next(&left, check->err);
 
 	if (there == 0) {
 		store_audit_from_file(row, &entry);

@@ -132,15 +132,6 @@ static uint64_t sum_parts(const struct store_audit_rows *rows, const struct part
 	return sum % PRIME * (SLOT_FLAGS + 1);
 }
 
-static void choose_point(struct store_audit_rows *rows)
-{
-	uint64_t *point = rows->point;
-
-	random_bytes(&point[1], sizeof(point[1]));
-	point[1] = point[1] % (PRIME - 2) + 2;
-	point[0] = (uint64_t)((unsigned __int128)point[1] * point[1] % PRIME);
-}
-
 static struct part part_of(const char *text)
 {
 	return (struct part){text, strlen(text)};
@@ -331,7 +322,11 @@ int store_audit_rows_read(struct store_audit_reader *reader, const struct store_
 			  struct err *err)
 {
 	reader->rows = xcalloc(1, sizeof(*reader->rows));
-	choose_point(reader->rows);
+	uint64_t *point = reader->rows->point;
+
+	random_bytes(&point[1], sizeof(point[1]));
+	point[1] = point[1] % (PRIME - 2) + 2;
+	point[0] = (uint64_t)((unsigned __int128)point[1] * point[1] % PRIME);
 	grow(reader->rows, ROWS_ROOM_FIRST);
 	int result = store_audit_scan_number(reader, "SELECT " STORE_AUDIT_BEGAN, &reader->rows->began, err);
 

@@ -227,13 +227,6 @@ static int move_on(struct store_txn *txn, int64_t through, struct err *err)
 
 /* -------- emptying ------------------------------------------------------------------------------------ */
 
-static int begin_emptying(struct store_txn *txn, struct err *err)
-{
-	int failed = move_on(txn, 0, err);
-
-	return failed < 0 ? failed : set_state(txn, EMPTYING, 0, err);
-}
-
 static int remove_some(struct store_txn *txn, enum store_sql which, int64_t *ret_gone, struct err *err)
 {
 	auto_query struct query q = query_begin(txn->conn, which);
@@ -361,8 +354,10 @@ int store_txn_search_forget(struct store_txn *txn, const struct store_search_for
 	if (found <= 0) /* it runs */
 		return found;
 	found = entries(txn, &pass, &row, err);
-	if (found == 0 && pass.lost)
-		return begin_emptying(txn, err);
+	if (found == 0 && pass.lost) {
+		found = move_on(txn, 0, err);
+		return found < 0 ? found : set_state(txn, EMPTYING, 0, err);
+	}
 	*ret_more = pass.more;
 	return found < 0 || pass.weight == 0 ? found : set_state(txn, STALE, pass.weight, err);
 }

@@ -124,15 +124,6 @@ static int authorize_reader(void *arg, int action, const char *a, const char *b,
 	}
 }
 
-/* The last writer to go leaves the log and its index, empty: an account that may only read (the signer) could not make
- * them, and no reader opens a database of this mode without. */
-static int keep_log_files(struct store_conn *conn)
-{
-	int keep = 1;
-
-	return sqlite3_file_control(conn->db, "main", SQLITE_FCNTL_PERSIST_WAL, &keep);
-}
-
 static int configure(struct store_conn *conn, enum store_conn_kind kind, struct err *err)
 {
 	static const struct {
@@ -142,7 +133,7 @@ static int configure(struct store_conn *conn, enum store_conn_kind kind, struct 
 		{SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0}, {SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0},
 		{SQLITE_DBCONFIG_DEFENSIVE, 1},      {SQLITE_DBCONFIG_ENABLE_FKEY, 1},
 	};
-	int result = sqlite3_busy_timeout(conn->db, STORE_BUSY_MS);
+	int keep = 1, result = sqlite3_busy_timeout(conn->db, STORE_BUSY_MS);
 
 	for (size_t i = 0; result == SQLITE_OK && i < ARRAY_SIZE(options); i++)
 		result = sqlite3_db_config(conn->db, options[i].option, options[i].value, NULL);
@@ -153,8 +144,10 @@ static int configure(struct store_conn *conn, enum store_conn_kind kind, struct 
 	    kind == STORE_CONN_WRITER) /* what is erased is overwritten; 16 MiB hold thousands of files' rows */
 		result = sqlite3_exec(conn->db, "PRAGMA secure_delete = ON; PRAGMA cache_size = -16384", NULL, NULL,
 				      NULL);
+	/* The last writer to go leaves the log and its index, empty: an account that may only read (the signer) could
+	 * not make them, and no reader opens a database of this mode without. */
 	if (result == SQLITE_OK && kind == STORE_CONN_WRITER)
-		result = keep_log_files(conn);
+		result = sqlite3_file_control(conn->db, "main", SQLITE_FCNTL_PERSIST_WAL, &keep);
 	if (result == SQLITE_OK && kind == STORE_CONN_READER)
 		result = sqlite3_exec(conn->db, "PRAGMA query_only = ON", NULL, NULL, NULL);
 	return result == SQLITE_OK ? 0 : store_conn_error(conn, result, err);

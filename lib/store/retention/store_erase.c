@@ -19,7 +19,7 @@
 
 #define BATCH     64
 #define FILE_ROWS 200 /* in one transaction */
-#define CALL_ROWS 2
+#define CALL_ROWS 2 /* a result may be long */
 
 static const char *const whats[] = {[STORE_ERASE_OUTPUT] = "output", [STORE_ERASE_CONTENT] = "content"};
 
@@ -33,37 +33,28 @@ struct batch {
 	bool begun; /* the next one's texts are leaving the index */
 };
 
-/* The query reads texts of `erase`, `after` and *range when it runs. */
-static int bind_runs(struct query *q, const struct store_erase *erase, const char *after, struct store_range *range,
-		     struct err *err)
-{
-	*range = (struct store_range){"", STORE_ID_ABOVE};
-	int failed = erase->id != NULL ? store_range(erase->id, range, err) : 0;
-
-	query_bind_text(q, ":after", after);
-	query_bind_text(q, ":from", range->from);
-	query_bind_text(q, ":to", range->to);
-	query_bind_text(q, ":owner", erase->owner);
-	query_bind_text(q, ":conversation", erase->conversation);
-	query_bind_int(q, ":before", erase->before_us);
-	query_bind_text(q, ":what", whats[erase->what]);
-	return failed;
-}
-
 static int list_runs(struct store *store, const struct store_erase *erase, const char *after, struct batch *ret,
 		     struct err *err)
 {
-	struct store_range range;
+	struct store_range range = {"", STORE_ID_ABOVE};
+	int failed = erase->id != NULL ? store_range(erase->id, &range, err) : 0, found = 0;
+
+	if (failed < 0)
+		return failed;
 	auto_read struct query q = store_read(store, SQL_ERASE_LIST, err);
-	int found = 0;
 
-	int failed = bind_runs(&q, erase, after, &range, err);
-
+	query_bind_text(&q, ":after", after);
+	query_bind_text(&q, ":from", range.from);
+	query_bind_text(&q, ":to", range.to);
+	query_bind_text(&q, ":owner", erase->owner);
+	query_bind_text(&q, ":conversation", erase->conversation);
+	query_bind_int(&q, ":before", erase->before_us);
+	query_bind_text(&q, ":what", whats[erase->what]);
 	query_bind_int(&q, ":limit", BATCH);
 	ret->count = ret->done = 0;
-	while (failed == 0 && ret->count < BATCH && (found = query_next(&q, err)) > 0)
+	while (ret->count < BATCH && (found = query_next(&q, err)) > 0)
 		query_copy(&q, 0, ret->ids[ret->count++], ID_SIZE);
-	return failed < 0 ? failed : MIN(found, 0);
+	return MIN(found, 0);
 }
 
 /* -------- one run ------------------------------------------------------------------------------------- */
@@ -101,21 +92,15 @@ static int file_rows(struct store_txn *txn, enum store_sql which, const struct r
 	return query_run(&q, ret, err);
 }
 
-/* Calls of tools lose what was sent and what came; a result may be long. */
-static int call_rows(struct store_txn *txn, const char *id, int64_t *ret, struct err *err)
-{
-	auto_query struct query q = query_begin(txn->conn, SQL_ERASE_CALLS);
-
-	query_bind_text(&q, ":id", id);
-	query_bind_int(&q, ":limit", CALL_ROWS);
-	return query_run(&q, ret, err);
-}
-
 /* The next rows of its files and calls; behind the last the run counts what is left of it. */
 static int rows_work(struct store_txn *txn, void *arg, struct err *err)
 {
 	struct rows *rows = arg;
 	int64_t gone = 0, calls = 0;
+	auto_query struct query tools = query_begin(txn->conn, SQL_ERASE_CALLS); /* what was sent and what came */
+
+	query_bind_text(&tools, ":id", rows->id);
+	query_bind_int(&tools, ":limit", CALL_ROWS);
 	int failed = file_rows(txn, SQL_ERASE_DOUBT_FILES, rows, NULL, err);
 
 	if (failed == 0)
@@ -123,7 +108,7 @@ static int rows_work(struct store_txn *txn, void *arg, struct err *err)
 	if (failed == 0)
 		failed = file_rows(txn, SQL_ERASE_FILES, rows, &gone, err);
 	if (failed == 0)
-		failed = call_rows(txn, rows->id, &calls, err);
+		failed = query_run(&tools, &calls, err);
 	rows->more = gone == FILE_ROWS || calls == CALL_ROWS;
 	if (failed == 0)
 		failed = run_on(txn, SQL_ERASE_RECOUNT, rows->id, err);
@@ -149,19 +134,6 @@ static int clear_row(struct store_txn *txn, const struct store_erase *erase, con
 	return query_run(&q, NULL, err);
 }
 
-static int audit_run(struct store_txn *txn, const struct store_erase *erase, const char *id, const char *owner,
-		     struct err *err)
-{
-	return store_txn_audit_erase(txn,
-				     &(struct store_audit_erasure){.type = "execution",
-								   .id = id,
-								   .what = whats[erase->what],
-								   .reason = erase->retention ? "retention" : "request",
-								   .owner = owner,
-								   .ticket = erase->ticket},
-				     err);
-}
-
 static int erase_run(struct store_txn *txn, struct batch *batch, bool *ret_erased, struct err *err)
 {
 	const struct store_erase *erase = batch->erase;
@@ -185,7 +157,15 @@ static int erase_run(struct store_txn *txn, struct batch *batch, bool *ret_erase
 	if (failed == 0)
 		failed = run_on(txn, SQL_ERASE_BASELINES, id, err);
 	if (failed == 0)
-		failed = audit_run(txn, erase, id, owner, err);
+		failed = store_txn_audit_erase(
+			txn,
+			&(struct store_audit_erasure){.type = "execution",
+						      .id = id,
+						      .what = what,
+						      .reason = erase->retention ? "retention" : "request",
+						      .owner = owner,
+						      .ticket = erase->ticket},
+			err);
 	if (failed == 0)
 		failed = run_what(txn, SQL_ERASING_ADD, id, what, err);
 	return failed < 0 ? failed : rows_work(txn, &rows, err);

@@ -47,19 +47,6 @@ static int find_place(struct store *store, const char *place, char owner[STORE_O
 	return found;
 }
 
-static int repeat_conversation(struct store *store, const char *place, struct store_erase *erase,
-			       struct store_erased *ret, struct err *err)
-{
-	char owner[STORE_OWNER_MAX + 1], name[STORE_CONVERSATION_MAX + 1];
-	int found = find_place(store, place, owner, name, err);
-
-	if (found <= 0)
-		return found;
-	erase->owner = owner;
-	erase->conversation = name;
-	return store_forget(store, erase, ret, err);
-}
-
 int store_erasures_repeat(struct store *store, const struct store_erasure *erasure, struct store_erased *ret,
 			  struct err *err)
 {
@@ -67,8 +54,14 @@ int store_erasures_repeat(struct store *store, const struct store_erasure *erasu
 	const char *id = strchr(erasure->object, ':');
 
 	erase.what = streq(erasure->what, "output") ? STORE_ERASE_OUTPUT : STORE_ERASE_CONTENT;
-	if (id != NULL && str_starts(erasure->object, "conversation:"))
-		return repeat_conversation(store, id + 1, &erase, ret, err);
+	if (id != NULL && str_starts(erasure->object, "conversation:")) {
+		char owner[STORE_OWNER_MAX + 1], name[STORE_CONVERSATION_MAX + 1];
+		const int found = find_place(store, id + 1, owner, name, err);
+
+		erase.owner = owner;
+		erase.conversation = name;
+		return found <= 0 ? found : store_forget(store, &erase, ret, err);
+	}
 	if (id == NULL || !str_starts(erasure->object, "execution:") || !id_valid(id + 1))
 		return err_set(err, ERR_INVALID, "'%s' is nothing that was erased", erasure->object);
 	erase.id = id + 1;

@@ -67,29 +67,11 @@ struct removal {
 
 _Static_assert(STORE_OWNER_MAX < ID_TEXT_SIZE, "an owner fits a key");
 
-static void add_owner(struct keys *owners, const char *owner)
-{
-	for (size_t i = 0; i < owners->count; i++) {
-		if (streq(owners->items[i], owner))
-			return;
-	}
-	snprintf(keys_add(owners), ID_TEXT_SIZE, "%s", owner);
-}
-
-static int audit_conversation(struct store_txn *txn, const char *owner, const char *hash, struct err *err)
-{
-	char place[SHA256_HEX_SIZE];
-	struct store_audit entry;
-
-	store_audit_place(hash, place);
-	store_audit_init(&entry, STORE_AUDIT_CONVERSATION_EXPIRE, "conversation", place);
-	entry.owner = owner;
-	return store_txn_audit(txn, &entry, err);
-}
-
 static int remove_one(struct store_txn *txn, const struct removal *removal, const char *key, struct err *err)
 {
-	char hash[SHA256_HEX_SIZE] = "", owner[STORE_OWNER_MAX + 1] = "";
+	char hash[SHA256_HEX_SIZE] = "", owner[STORE_OWNER_MAX + 1] = "", place[SHA256_HEX_SIZE];
+	struct store_audit entry;
+	size_t known = 0;
 	uint64_t row;
 	int found;
 	auto_query struct query q = query_begin(txn->conn, removal->which);
@@ -104,9 +86,15 @@ static int remove_one(struct store_txn *txn, const struct removal *removal, cons
 	}
 	if (found < 0 || hash[0] == '\0')
 		return found;
-	add_owner(removal->owners, owner);
+	while (known < removal->owners->count && !streq(removal->owners->items[known], owner))
+		known++;
+	if (known == removal->owners->count)
+		snprintf(keys_add(removal->owners), ID_TEXT_SIZE, "%s", owner);
 	metrics_add(METRIC_SWEPT, "conversations", NULL, 1);
-	return audit_conversation(txn, owner, hash, err);
+	store_audit_place(hash, place);
+	store_audit_init(&entry, STORE_AUDIT_CONVERSATION_EXPIRE, "conversation", place);
+	entry.owner = owner;
+	return store_txn_audit(txn, &entry, err);
 }
 
 static int removal_work(struct store_txn *txn, void *arg, struct err *err)
@@ -158,22 +146,18 @@ int store_conversation_detach(struct store *store, int64_t row, struct err *err)
 	return slices_run(store, (struct slices){.which = SQL_CONVERSATION_DETACH, .row = row}, err);
 }
 
-/* Of a conversation; one that is used again after all has lost nothing. */
-static int detach(struct store *store, const char *key, struct err *err)
-{
-	uint64_t row;
-
-	return parse_u64(key, 1, INT64_MAX, &row) == 0 ? store_conversation_detach(store, (int64_t)row, err) : 0;
-}
-
 static int remove_each(struct store *store, enum store_sql listing, struct removal removal, struct err *err)
 {
 	auto_keys struct keys keys = {0};
 	int failed = list(store, listing, removal.limit_us, removal.owner, &keys, err);
 
 	removal.keys = &keys;
-	for (size_t i = 0; failed == 0 && i < keys.count; i++)
-		failed = detach(store, keys.items[i], err);
+	for (size_t i = 0; failed == 0 && i < keys.count; i++) { /* one that is used again has lost nothing */
+		uint64_t row;
+
+		if (parse_u64(keys.items[i], 1, INT64_MAX, &row) == 0)
+			failed = store_conversation_detach(store, (int64_t)row, err);
+	}
 	while (failed == 0 && removal.done < keys.count)
 		failed = store_commit_gently(store, removal_work, &removal, err);
 	return failed;

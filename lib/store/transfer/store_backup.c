@@ -431,24 +431,20 @@ static int make(struct store *store, const struct store_backup *backup, const st
 	return result < 0 ? result : prune(target, err);
 }
 
-static int log_backup(struct store *store, const struct store_backup_made *made, struct err *err)
-{
-	struct store_audit entry;
-
-	store_audit_init(&entry, STORE_AUDIT_BACKUP, "log", "audit");
-	store_audit_int(&entry, "entries", made->entries);
-	store_audit_int(&entry, "executions", made->executions);
-	store_audit_int(&entry, "blobs", made->blobs);
-	return store_audit_add(store, &entry, err);
-}
-
 int store_backup(struct store *store, const struct store_backup *backup, struct store_backup_made *ret, struct err *err)
 {
 	auto_target struct target target = {-1, -1, -1, -1, NULL};
+	struct store_audit entry;
 	int result = open_target(store, backup->dir, &target, err);
 
 	*ret = (struct store_backup_made){0};
 	if (result == 0)
 		result = make(store, backup, &target, ret, err);
-	return result < 0 ? result : log_backup(store, ret, err);
+	if (result < 0)
+		return result;
+	store_audit_init(&entry, STORE_AUDIT_BACKUP, "log", "audit");
+	store_audit_int(&entry, "entries", ret->entries);
+	store_audit_int(&entry, "executions", ret->executions);
+	store_audit_int(&entry, "blobs", ret->blobs);
+	return store_audit_add(store, &entry, err);
 }

@@ -135,22 +135,10 @@ static char *schema_text(sqlite3 *db)
 	return text ? text : xstrdup("");
 }
 
-static int check_schema(struct store_bundle *bundle, struct err *err)
-{
-	sqlite3 *ours = NULL;
-	bool same = sqlite3_open_v2(":memory:", &ours, SQLITE_OPEN_READWRITE, NULL) == SQLITE_OK &&
-		    sqlite3_exec(ours, store_bundle_schema, NULL, NULL, NULL) == SQLITE_OK;
-	auto_free char *wanted = schema_text(ours), *is = schema_text(bundle->db);
-
-	sqlite3_close(ours);
-	return same && streq(wanted, is)
-		       ? 0
-		       : err_set(err, ERR_INVALID, "%s: its tables are not those of a bundle", bundle->path);
-}
-
 static int check_identity(struct store_bundle *bundle, struct err *err)
 {
 	int64_t application = 0, version = 0;
+	sqlite3 *ours = NULL;
 	int result = store_bundle_number(bundle, "PRAGMA application_id", &application, err);
 
 	if (result == 0)
@@ -165,7 +153,14 @@ static int check_identity(struct store_bundle *bundle, struct err *err)
 		return err_set(err, ERR_UNAVAILABLE, "%s is of version %lld, this program knows %d: %s", bundle->path,
 			       (long long)version, STORE_BUNDLE_VERSION,
 			       version < STORE_BUNDLE_VERSION ? "write it anew" : "install a newer release");
-	return check_schema(bundle, err);
+	const bool same = sqlite3_open_v2(":memory:", &ours, SQLITE_OPEN_READWRITE, NULL) == SQLITE_OK &&
+			  sqlite3_exec(ours, store_bundle_schema, NULL, NULL, NULL) == SQLITE_OK;
+	auto_free char *wanted = schema_text(ours), *is = schema_text(bundle->db);
+
+	sqlite3_close(ours);
+	return same && streq(wanted, is)
+		       ? 0
+		       : err_set(err, ERR_INVALID, "%s: its tables are not those of a bundle", bundle->path);
 }
 
 static int check_ids(struct store_bundle *bundle, struct err *err)
