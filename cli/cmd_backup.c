@@ -13,7 +13,6 @@
 #include "lib/base/util.h"
 #include "lib/store/retention/store_erasures.h"
 #include "lib/store/transfer/store_backup.h"
-#include "lib/store/transfer/store_rollback.h"
 
 struct backup {
 	struct cli_common common;

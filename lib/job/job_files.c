@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/store/audit/store_audit.h"
 #include "lib/store/blob/store_blob.h"
 
 #define MEMBER_SIZE 64

@@ -30,11 +30,14 @@
 
 #include "lib/base/log.h"
 #include "lib/base/util.h"
+#include "lib/store/blob/store_blob_internal.h"
 #include "lib/store/db/store_migrate.h"
 #include "lib/store/db/store_schema.h"
 #include "lib/store/db/store_txn.h"
 #include "lib/store/retention/store_reserve.h"
+#include "lib/store/retention/store_retention_internal.h"
 #include "lib/store/transfer/store_backup.h"
+#include "store_internal.h"
 
 #define SECRET       "secret.key"
 #define GATEWAY_LOCK "gateway.lock"

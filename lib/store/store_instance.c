@@ -19,11 +19,15 @@
 #include "lib/base/log.h"
 #include "lib/base/util.h"
 #include "lib/base/version.h"
+#include "lib/store/audit/store_audit_internal.h"
 #include "lib/store/blob/store_blob.h"
+#include "lib/store/blob/store_blob_internal.h"
 #include "lib/store/db/store_schema.h"
 #include "lib/store/db/store_txn.h"
 #include "lib/store/record/store_calls.h"
 #include "lib/store/record/store_execution.h"
+#include "lib/store/record/store_record_internal.h"
+#include "store_internal.h"
 
 #define BOOT_ID           "/proc/sys/kernel/random/boot_id"
 #define LOCK_NAME_SIZE    (ID_SIZE + 5)

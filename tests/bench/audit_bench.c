@@ -11,7 +11,10 @@
 #include <time.h>
 
 #include "lib/base/util.h"
+#include "lib/store/audit/store_audit_internal.h"
+#include "lib/store/blob/store_blob_internal.h"
 #include "lib/store/db/store_txn.h"
+#include "lib/store/record/store_execution.h"
 
 #define BATCH 64
 

@@ -14,6 +14,7 @@
 #include "lib/base/text.h"
 #include "lib/base/util.h"
 #include "lib/store/db/store_txn.h"
+#include "store_audit_internal.h"
 #include "store_audit_read.h"
 #include "store_audit_row.h"
 
@@ -170,6 +171,12 @@ void store_audit_commit_to(const uint8_t salt[SHA256_SIZE], const char *kind, co
 	hmac_sha256_parts(salt, SHA256_SIZE, parts, ARRAY_SIZE(parts), hash);
 	hex_encode(hash, sizeof(hash), ret);
 }
+
+/* What the log adds to an entry, and the commitment to its details. */
+struct store_audit_line {
+	int64_t n, at_us;
+	char actor[STORE_AUDIT_OBJECT_SIZE], principal[ID_SIZE], commitment[SHA256_HEX_SIZE];
+};
 
 static int append(struct store_txn *txn, struct store_audit *entry, struct err *err)
 {

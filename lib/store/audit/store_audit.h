@@ -105,3 +105,6 @@ struct store_audit_erasure {
 	const char *ticket; /* the operator's text, a detail; NULL: none */
 };
 int store_txn_audit_erase(struct store_txn *txn, const struct store_audit_erasure *erasure, struct err *err);
+/* An audit entry for a file that a client has put, by the token `token` (NULL, "": none). */
+int store_txn_audit_file(struct store_txn *txn, int64_t conversation, const char *name, size_t length,
+			 const char *token, struct err *err);

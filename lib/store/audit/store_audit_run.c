@@ -16,6 +16,7 @@
 
 #include "lib/base/util.h"
 #include "lib/store/db/store_txn.h"
+#include "store_audit_internal.h"
 #include "store_audit_row.h"
 
 #define ROW_USUAL 1024 /* bytes of a run's columns */

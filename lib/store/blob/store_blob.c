@@ -21,6 +21,7 @@
 #include "lib/base/util.h"
 #include "lib/store/db/store_txn.h"
 #include "store_blob.h"
+#include "store_blob_internal.h"
 #include "store_pack.h"
 
 #define COPY_STEP  (64 * 1024)

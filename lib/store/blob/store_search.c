@@ -21,6 +21,7 @@
 #include "lib/base/utf8.h"
 #include "lib/base/util.h"
 #include "lib/store/db/store_txn.h"
+#include "lib/store/record/store_execution.h"
 #include "store_blob.h"
 
 #define MERGE_PAGES 16 /* of 4 KB; how many are read for them is bounded by DEBT */

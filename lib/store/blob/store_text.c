@@ -8,6 +8,7 @@
 #include "lib/base/util.h"
 #include "lib/store/db/store_txn.h"
 #include "store_blob.h"
+#include "store_blob_internal.h"
 
 int store_text_read(struct store *store, const struct store_text *text, char **ret, size_t *ret_length, struct err *err)
 {

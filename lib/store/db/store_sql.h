@@ -1,6 +1,6 @@
 /*
- * store_sql.h - every SQL statement that the store runs, by name: those on the file itself and on instances;
- * store_sql_*.h have the others, by subject.
+ * store_sql.h - every SQL statement that the store runs, by name: those on the file itself, on instances, and of small
+ * subjects; store_sql_*.h have the others, by subject.
  *
  * One line each: X(NAME, READ|WRITE, "text"). store_query.c makes the enumeration and the array of texts from it; a
  * statement is prepared once per connection, and parameters are bound by name. Columns are read by name, too: see
@@ -12,20 +12,58 @@
 #include "store_sql_audit.h"
 #include "store_sql_baseline.h"
 #include "store_sql_bundle.h"
-#include "store_sql_drain.h"
 #include "store_sql_erase.h"
 #include "store_sql_execution.h"
 #include "store_sql_file.h"
 #include "store_sql_move.h"
-#include "store_sql_runtime.h"
 #include "store_sql_search.h"
 #include "store_sql_snippet.h"
 #include "store_sql_space.h"
-#include "store_sql_tag.h"
 #include "store_sql_task.h"
 #include "store_sql_token.h"
 #include "store_sql_tool.h"
 #include "store_sql_view.h"
+
+/* Of owners for whom nothing starts here. */
+#define STORE_DRAIN_COLUMNS(FIRST, NEXT, OWN) \
+	FIRST(DRAIN_OWNER, "owner") \
+	OWN(DRAIN_REASON, "reason") \
+	OWN(DRAIN_SINCE, "since_us")
+enum { STORE_DRAIN_COLUMNS(COLUMN_NAME, COLUMN_NAME, COLUMN_NAME) DRAIN_COLUMNS };
+#define STORE_SQL_DRAIN STORE_DRAIN_COLUMNS(COLUMN_SQL, COLUMN_SQL_NEXT, COLUMN_SQL_NEXT) " "
+
+#define STORE_STATEMENTS_DRAIN(X) \
+	X(DRAIN_BEGIN, WRITE, \
+	  "INSERT INTO drain (owner, reason, since_us) VALUES (:owner, :reason, :now) ON CONFLICT (owner) DO UPDATE " \
+	  "SET reason = excluded.reason") \
+	X(DRAIN_END, WRITE, "DELETE FROM drain WHERE owner = :owner") \
+	X(DRAIN_LIST, READ, "SELECT " STORE_SQL_DRAIN "FROM drain ORDER BY owner") \
+	X(DRAIN_STATE, READ, "SELECT EXISTS (SELECT 1 FROM drain WHERE owner IN ('*', :owner))") \
+	X(DRAIN_UNDER_WAY, READ, \
+	  "SELECT (SELECT count(*) FROM execution WHERE instance IN (SELECT id FROM instance) AND state = 'running' "  \
+	  "AND :owner IN ('*', owner)) + (SELECT count(*) FROM task WHERE instance IS NOT NULL AND execution IS NULL "\
+	  "AND :owner IN ('*', owner))")
+
+/* Of what programs run on. */
+#define STORE_STATEMENTS_RUNTIME(X) \
+	X(RUNTIME_IS, READ, "SELECT 1 FROM runtime WHERE hash = :hash") \
+	X(RUNTIME_ADD, WRITE, \
+	  "INSERT INTO runtime (hash, description, first_us) VALUES (:hash, :description, :now)") \
+	X(RUNTIME_SET, WRITE, "UPDATE execution SET runtime = :hash WHERE id = :id") \
+	X(RUNTIME_OF, READ, \
+	  "SELECT description FROM execution JOIN runtime ON hash = execution.runtime WHERE execution.id = :id")
+
+/* Of the tags of executions. */
+#define STORE_TAG_COLUMNS(FIRST, NEXT, OWN)                                                                            \
+	FIRST(TAG_NAME, "tag", name)                                                                                   \
+	NEXT(TAG_COUNT, "count(*)", count)
+enum { STORE_TAG_COLUMNS(COLUMN_NAME, COLUMN_NAME, COLUMN_NAME) TAG_COLUMNS };
+#define STORE_SQL_TAG STORE_TAG_COLUMNS(COLUMN_SQL, COLUMN_SQL_NEXT, COLUMN_SQL_NEXT) " "
+
+#define STORE_STATEMENTS_TAG(X)                                                                                        \
+	X(TAG_ADD, WRITE, "INSERT OR IGNORE INTO execution_tag (execution, tag) VALUES (:id, :tag)")                   \
+	X(TAG_REMOVE, WRITE, "DELETE FROM execution_tag WHERE execution = :id AND tag = :tag")                         \
+	X(TAG_LIST, READ, "SELECT " STORE_SQL_TAG "FROM execution_tag GROUP BY tag ORDER BY tag")
 
 #define STORE_IDENTITY_COLUMNS(FIRST, NEXT, OWN)                                                                       \
 	FIRST(IDENTITY_APPLICATION, "(SELECT application_id FROM pragma_application_id)", application)                 \

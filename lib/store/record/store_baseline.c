@@ -11,7 +11,10 @@
 
 #include "lib/base/util.h"
 #include "lib/store/audit/store_audit.h"
+#include "lib/store/blob/store_text.h"
 #include "lib/store/db/store_txn.h"
+#include "store_execution.h"
+#include "store_record_internal.h"
 
 #define ROW struct store_execution
 static const struct column expected_columns[] = {STORE_EXPECTED_COLUMNS(COLUMN_PLACE, COLUMN_PLACE, COLUMN_NONE)};

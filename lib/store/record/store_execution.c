@@ -11,9 +11,12 @@
 #include <unistd.h>
 
 #include "lib/base/util.h"
+#include "lib/store/audit/store_audit_internal.h"
 #include "lib/store/blob/store_blob.h"
+#include "lib/store/blob/store_blob_internal.h"
 #include "lib/store/db/store_txn.h"
 #include "store_execution.h"
+#include "store_record_internal.h"
 
 static int add_row(struct store_txn *txn, const struct store_execution *e, struct err *err)
 {

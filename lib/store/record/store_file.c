@@ -17,6 +17,9 @@
 
 #include "lib/base/text.h"
 #include "lib/base/util.h"
+#include "lib/store/audit/store_audit_internal.h"
+#include "lib/store/blob/store_blob_internal.h"
+#include "store_record_internal.h"
 
 #define HEAD_SIZE 16 /* bytes that store_media_type wants to see */
 

@@ -55,12 +55,6 @@ int store_txn_files(struct store_txn *txn, int64_t conversation, int (*each)(voi
 		    void *arg, struct err *err);
 /* ERR_BUSY: a run is under way there. */
 int store_txn_conversation_quiet(struct store_txn *txn, int64_t conversation, struct err *err);
-/* Before rows of a run's files go ("output", "content", as many as `limit`): entries for those that its conversation
- * still has as the run left them, because nothing else of the record says what they are. */
-int store_txn_audit_kept(struct store_txn *txn, const char *id, const char *what, int64_t limit, struct err *err);
-/* An audit entry for a file that a client has put, by the token `token` (NULL, "": none). */
-int store_txn_audit_file(struct store_txn *txn, int64_t conversation, const char *name, size_t length,
-			 const char *token, struct err *err);
 int store_txn_file_delete(struct store_txn *txn, int64_t conversation, const char *name, size_t length,
 			  struct err *err);
 /* The file, or, where the name is a folder's, all below it: by one statement (store_undo.c says why). */

@@ -7,7 +7,9 @@
  * content cannot leave the disk yet (STORE_BLOB_GRACE_US) stays: what an owner is charged is what the disk holds.
  */
 #include "lib/base/util.h"
+#include "lib/store/blob/store_blob_internal.h"
 #include "lib/store/db/store_txn.h"
+#include "store_record_internal.h"
 
 #define PAIRS 64 /* in one transaction: each looks at some thousand rows at most */
 

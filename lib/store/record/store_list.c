@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "lib/base/util.h"
+#include "store_record_internal.h"
 
 static const char *const states[] = {
 	[STORE_RUNNING] = "running", [STORE_FINISHED] = "finished", [STORE_INTERRUPTED] = "interrupted"};

@@ -7,6 +7,7 @@
 #include "lib/base/util.h"
 #include "lib/store/db/store_txn.h"
 #include "store_file.h"
+#include "store_record_internal.h"
 
 #define ROW struct store_owner_file
 static const struct column file_columns[] = {STORE_OWNER_FILE_COLUMNS(COLUMN_PLACE, COLUMN_PLACE, COLUMN_NONE)};

@@ -3,6 +3,7 @@
 
 #include "lib/base/util.h"
 #include "lib/store/db/store_txn.h"
+#include "store_record_internal.h"
 
 #define ROW struct store_session
 static const struct column columns[] = {STORE_SESSION_COLUMNS(COLUMN_PLACE, COLUMN_PLACE, COLUMN_NONE)};

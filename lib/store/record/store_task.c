@@ -12,6 +12,7 @@
 #include "lib/base/util.h"
 #include "lib/store/audit/store_refused.h"
 #include "lib/store/db/store_txn.h"
+#include "store_record_internal.h"
 
 static const char *const states[] = {
 	[STORE_TASK_WORKING] = "working",

@@ -13,7 +13,9 @@
 
 #include "lib/base/text.h"
 #include "lib/base/util.h"
+#include "lib/store/audit/store_audit_internal.h"
 #include "lib/store/db/store_txn.h"
+#include "store_record_internal.h"
 
 #define SECRET_SIZE 24 /* bytes of a token's secret, written as hex */
 

@@ -14,7 +14,9 @@
 #include <unistd.h>
 
 #include "lib/base/util.h"
+#include "lib/store/audit/store_audit_internal.h"
 #include "lib/store/blob/store_blob.h"
+#include "lib/store/blob/store_blob_internal.h"
 #include "lib/store/db/store_txn.h"
 #include "store_execution.h"
 

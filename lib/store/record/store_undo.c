@@ -12,6 +12,7 @@
 #include "lib/base/util.h"
 #include "lib/store/blob/store_pack.h"
 #include "lib/store/db/store_txn.h"
+#include "store_record_internal.h"
 
 static struct query begin(struct store_conn *conn, enum store_sql statement, const struct store_undo *state)
 {

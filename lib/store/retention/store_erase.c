@@ -12,7 +12,7 @@
 
 #include "lib/base/metrics.h"
 #include "lib/base/util.h"
-#include "lib/store/audit/store_audit.h"
+#include "lib/store/audit/store_audit_internal.h"
 #include "lib/store/blob/store_search.h"
 #include "lib/store/db/store_txn.h"
 #include "lib/store/record/store_file.h"

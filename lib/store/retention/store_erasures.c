@@ -4,6 +4,7 @@
 
 #include "lib/base/util.h"
 #include "lib/store/db/store_txn.h"
+#include "lib/store/record/store_file.h"
 
 #define TICKET "repeated after a restore"
 

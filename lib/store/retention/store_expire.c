@@ -16,6 +16,7 @@
 #include "lib/store/record/store_event.h"
 #include "store_erase.h"
 #include "store_gc.h"
+#include "store_retention_internal.h"
 
 #define ID_TEXT_SIZE SHA256_HEX_SIZE /* the longest key that is listed here */
 

@@ -12,6 +12,7 @@
 #include "lib/store/db/store_txn.h"
 #include "store_erase.h"
 #include "store_reserve.h"
+#include "store_retention_internal.h"
 
 #define FILE_ROWS 200
 

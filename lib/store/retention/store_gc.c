@@ -21,9 +21,11 @@
 
 #include "lib/base/metrics.h"
 #include "lib/base/util.h"
+#include "lib/store/blob/store_blob_internal.h"
 #include "lib/store/blob/store_search.h"
 #include "lib/store/db/store_schema.h"
 #include "lib/store/db/store_txn.h"
+#include "lib/store/record/store_record_internal.h"
 #include "store_erase.h"
 #include "store_reserve.h"
 

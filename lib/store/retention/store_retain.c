@@ -11,6 +11,7 @@
 #include "lib/base/util.h"
 #include "lib/store/db/store_txn.h"
 #include "store_erase.h"
+#include "store_retention_internal.h"
 
 #define RUNS_AT_ONCE 16
 

@@ -19,8 +19,10 @@
 
 #include "lib/base/json.h"
 #include "lib/base/util.h"
+#include "lib/store/blob/store_blob.h"
 #include "lib/store/db/store_sql_move.h"
 #include "lib/store/db/store_txn.h"
+#include "lib/store/record/store_execution.h"
 #include "lib/store/record/store_sandbox.h"
 
 #include "store_bundle_file.h"

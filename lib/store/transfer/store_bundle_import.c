@@ -11,7 +11,10 @@
 #include <unistd.h>
 
 #include "lib/base/util.h"
+#include "lib/store/audit/store_audit_internal.h"
+#include "lib/store/blob/store_blob_internal.h"
 #include "lib/store/db/store_txn.h"
+#include "lib/store/record/store_record_internal.h"
 #include "store_bundle_file.h"
 
 #define FREE_PART 20 /* a 20th of the disk stays free */

@@ -7,9 +7,11 @@
 #include <string.h>
 
 #include "lib/base/util.h"
+#include "lib/store/audit/store_audit_internal.h"
 #include "lib/store/db/store_sql_move.h"
 #include "lib/store/db/store_txn.h"
 #include "lib/store/record/store_drain.h"
+#include "lib/store/record/store_file.h"
 #include "lib/store/retention/store_expire.h"
 #include "store_bundle_file.h"
 

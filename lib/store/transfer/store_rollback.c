@@ -1,11 +1,11 @@
 /*
- * store_rollback.c - see store_rollback.h.
+ * store_rollback.c - see store_backup.h.
  *
  * The database leaves WAL mode first: SQLite does so only where nobody else has it open, and takes sallyport.db-wal and
  * -shm into the database, so that the copy never meets the log of another database. Then the copy takes its place in
  * one rename; before that the database has a second name, so that at every moment there is one and nothing is lost.
  */
-#include "store_rollback.h"
+#include "store_backup.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -1,0 +1,25 @@
+/* store_record_internal.h - what rows of the record have for the other rooms of the store, in their transactions. */
+#pragma once
+
+#include "lib/store/db/store_txn.h"
+#include "store_file.h"
+
+/* store_holding.c */
+int store_txn_hold_imported(struct store_txn *txn, const char *id, struct err *err); /* what an imported run names */
+/* Ends each doubt about what owners hold (schema.sql) whose content was not touched since `blob_limit_us`. */
+int store_holdings_settle(struct store *store, int64_t blob_limit_us, struct err *err);
+
+/* store_file.c */
+void store_file_read(struct query *query, struct store_file *ret); /* columns of STORE_SQL_FILE from 0 */
+
+/* store_token.c: brings "last used" of a row up to date, once a minute by either clock and without waiting: at last_us
+ * by the machine's clock, at idle_from_us by that of what expires (STORE_NO_IDLE: the row has none). */
+void store_seen(struct store *store, enum store_sql statement, const char *id, int64_t last_us, int64_t idle_from_us);
+#define STORE_NO_IDLE (-1)
+
+/* store_task.c: what an instance that is gone left; rows whose time is up */
+int store_txn_task_abandon(struct store_txn *txn, const char *instance, struct err *err);
+int store_txn_task_expire(struct store_txn *txn, struct err *err);
+
+/* store_execution.c: the rows in execution_file count from now on */
+int store_txn_count_files(struct store_txn *txn, const char *id, struct err *err);
