@@ -263,7 +263,6 @@ int store_abandoned_end(struct store *store, const char *id, struct err *err)
 static int reap_instance(struct store *store, const char *instance, const char *kind, struct err *err)
 {
 	char name[LOCK_NAME_SIZE];
-	auto_reader struct store_reader reader = {0};
 	int failed = 0, found;
 
 	lock_name(instance, name);
@@ -273,10 +272,7 @@ static int reap_instance(struct store *store, const char *instance, const char *
 		return err_errno(err, "opening %s/instances/%s", store->path, name);
 	if (lock >= 0 && flock(lock, LOCK_EX | LOCK_NB) < 0)
 		return errno == EWOULDBLOCK ? 0 : err_errno(err, "locking %s/instances/%s", store->path, name);
-	failed = store_reader_take(store, &reader, err);
-	if (failed < 0)
-		return failed;
-	auto_query struct query q = query_begin(reader.conn, SQL_INSTANCE_RUNNING);
+	auto_read struct query q = store_read(store, SQL_INSTANCE_RUNNING, err);
 
 	query_bind_text(&q, ":id", instance);
 	while (failed == 0 && (found = query_next(&q, err)) != 0) {

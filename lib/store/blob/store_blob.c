@@ -284,9 +284,9 @@ int store_blob_put(struct store *store, const void *data, size_t length, char re
 }
 
 /* Size in the blob's row; -1: no row (yet). */
-static int known_size(struct store_conn *conn, const char *sha256, int64_t *ret, struct err *err)
+static int known_size(struct store *store, const char *sha256, int64_t *ret, struct err *err)
 {
-	auto_query struct query q = query_begin(conn, SQL_BLOB_SIZE);
+	auto_read struct query q = store_read(store, SQL_BLOB_SIZE, err);
 
 	query_bind_text(&q, ":sha256", sha256);
 	int found = query_next(&q, err);
@@ -300,7 +300,6 @@ static int known_size(struct store_conn *conn, const char *sha256, int64_t *ret,
 int store_blob_open(struct store *store, const char *sha256, int *ret_fd, int64_t *ret_size, struct err *err)
 {
 	char path[STORE_BLOB_PATH_SIZE];
-	auto_reader struct store_reader reader = {0};
 	auto_close int fd = -1;
 	int64_t size = -1, is = 0;
 
@@ -312,10 +311,8 @@ int store_blob_open(struct store *store, const char *sha256, int *ret_fd, int64_
 
 	if (opened < 0 && opened != -ERR_NOT_FOUND)
 		return opened;
-	int failed = store_reader_take(store, &reader, err);
+	int failed = known_size(store, sha256, &size, err);
 
-	if (failed == 0)
-		failed = known_size(reader.conn, sha256, &size, err);
 	if (failed < 0)
 		return failed;
 	if (opened < 0 && size < 0)
@@ -366,23 +363,16 @@ static int collect_one(struct store *store, int folder, const char *path, const 
 {
 	struct stat st;
 	int64_t size = -1;
-	auto_reader struct store_reader reader = {0};
 	auto_close int lock = lock_blobs(store, LOCK_EX, err);
 
 	if (lock < 0)
 		return -ERR_SYSTEM;
 	if (fstatat(folder, path, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(st.st_mode))
 		return 0; /* gone meanwhile */
-	if (sha256 != NULL) {
-		int failed = store_reader_take(store, &reader, err);
+	int failed = sha256 != NULL ? known_size(store, sha256, &size, err) : 0;
 
-		if (failed == 0)
-			failed = known_size(reader.conn, sha256, &size, err);
-		if (failed < 0)
-			return failed;
-	}
-	if (size >= 0)
-		return 0;
+	if (failed < 0 || size >= 0)
+		return failed;
 	if (st.st_mtim.tv_sec * 1000000ll >= gc->limit_us) {
 		gc->young++;
 		gc->young_bytes += st.st_size;

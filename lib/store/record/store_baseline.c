@@ -37,16 +37,15 @@ static void read_text(struct query *query, int column, int bytes, struct store_t
 
 int store_baseline_apply(struct store *store, struct store_execution *execution, struct err *err)
 {
-	auto_reader struct store_reader reader = {0};
-	int result = execution->generation > 1 ? store_reader_take(store, &reader, err) : 0;
-
-	if (result < 0 || execution->generation <= 1)
-		return result;
-	auto_query struct query q = query_begin(reader.conn, SQL_BASELINE_EXPECTED);
+	if (execution->generation <= 1)
+		return 0;
+	auto_read struct query q = store_read(store, SQL_BASELINE_EXPECTED, err);
 
 	query_bind_text(&q, ":execution", execution->id);
 	query_bind_int(&q, ":generation", execution->generation);
-	if ((result = query_next(&q, err)) <= 0)
+	int result = query_next(&q, err);
+
+	if (result <= 0)
 		return result < 0 ? result
 				  : err_set(err, ERR_CORRUPT, "execution %s has no generation %lld", execution->id,
 					    (long long)execution->generation);
@@ -61,14 +60,11 @@ int store_baseline_apply(struct store *store, struct store_execution *execution,
 int store_baseline_files(struct store *store, const struct store_execution *execution,
 			 int (*each)(void *arg, const struct store_execution_file *file), void *arg, struct err *err)
 {
-	auto_reader struct store_reader reader = {0};
 	int found;
 
 	if (execution->generation <= 1)
 		return store_execution_files(store, execution->id, STORE_AFTER, each, arg, err);
-	if ((found = store_reader_take(store, &reader, err)) < 0)
-		return found;
-	auto_query struct query q = query_begin(reader.conn, SQL_BASELINE_FILES);
+	auto_read struct query q = store_read(store, SQL_BASELINE_FILES, err);
 
 	query_bind_text(&q, ":execution", execution->id);
 	query_bind_int(&q, ":generation", execution->generation);

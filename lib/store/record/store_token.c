@@ -195,14 +195,9 @@ int store_token_check(struct store *store, const char *text, struct store_token 
 {
 	char hash[SHA256_HEX_SIZE];
 	struct store_token token;
-	auto_reader struct store_reader reader = {0};
-	int failed = store_reader_take(store, &reader, err);
+	auto_read struct query q = store_read(store, SQL_TOKEN_CHECK, err);
 
-	if (failed < 0)
-		return failed;
 	sha256_hex(text, strlen(text), hash);
-	auto_query struct query q = query_begin(reader.conn, SQL_TOKEN_CHECK);
-
 	query_bind_text(&q, ":hash", hash);
 	int found = query_next(&q, err);
 

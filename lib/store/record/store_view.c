@@ -23,6 +23,16 @@ static int take_reader(struct store *store, struct store_reader *ret, struct err
 	return result;
 }
 
+/* As store_read, within the time of a view. */
+static struct query view_read(struct store *store, enum store_sql which, struct err *err)
+{
+	struct query q = store_read(store, which, err);
+
+	if (q.conn != NULL)
+		store_conn_limit(q.conn, STORE_VIEW_US);
+	return q;
+}
+
 /* The least id that is made at this time: its first 48 bits are milliseconds. */
 static void id_at(int64_t us, char ret[ID_SIZE])
 {
@@ -164,14 +174,10 @@ static const struct column count_columns[] = {STORE_VIEW_COUNT_COLUMNS(COLUMN_PL
 int store_view_verdicts(struct store *store, int64_t since_us,
 			void (*each)(void *arg, const struct store_view_count *count), void *arg, struct err *err)
 {
-	auto_reader struct store_reader reader = {0};
 	struct store_view_count count;
 	char from[ID_SIZE];
-	int found = take_reader(store, &reader, err);
-
-	if (found < 0)
-		return found;
-	auto_query struct query q = query_begin(reader.conn, SQL_VIEW_VERDICTS);
+	auto_read struct query q = view_read(store, SQL_VIEW_VERDICTS, err);
+	int found;
 
 	id_at(since_us, from);
 	query_bind_text(&q, ":from", from);
@@ -189,14 +195,10 @@ static const struct column point_columns[] = {STORE_VIEW_POINT_COLUMNS(COLUMN_PL
 int store_view_points(struct store *store, int64_t since_us,
 		      void (*each)(void *arg, const struct store_view_point *point), void *arg, struct err *err)
 {
-	auto_reader struct store_reader reader = {0};
 	struct store_view_point point;
 	char from[ID_SIZE];
-	int found = take_reader(store, &reader, err);
-
-	if (found < 0)
-		return found;
-	auto_query struct query q = query_begin(reader.conn, SQL_VIEW_POINTS);
+	auto_read struct query q = view_read(store, SQL_VIEW_POINTS, err);
+	int found;
 
 	id_at(since_us, from);
 	query_bind_text(&q, ":from", from);
@@ -214,14 +216,10 @@ static const struct column owner_columns[] = {STORE_VIEW_OWNER_COLUMNS(COLUMN_PL
 int store_view_owners(struct store *store, int64_t since_us,
 		      void (*each)(void *arg, const struct store_view_owner *owner), void *arg, struct err *err)
 {
-	auto_reader struct store_reader reader = {0};
 	struct store_view_owner owner;
 	char from[ID_SIZE];
-	int found = take_reader(store, &reader, err);
-
-	if (found < 0)
-		return found;
-	auto_query struct query q = query_begin(reader.conn, SQL_VIEW_OWNERS);
+	auto_read struct query q = view_read(store, SQL_VIEW_OWNERS, err);
+	int found;
 
 	id_at(since_us, from);
 	query_bind_text(&q, ":from", from);
@@ -235,15 +233,11 @@ int store_view_owners(struct store *store, int64_t since_us,
 
 int store_view_sandboxes(struct store *store, int64_t *ret, struct err *err)
 {
-	auto_reader struct store_reader reader = {0};
-	int found = take_reader(store, &reader, err);
-
-	if (found < 0)
-		return found;
-	auto_query struct query q = query_begin(reader.conn, SQL_VIEW_SANDBOXES);
+	auto_read struct query q = view_read(store, SQL_VIEW_SANDBOXES, err);
 
 	query_bind_text(&q, ":instance", store->instance);
-	found = query_next(&q, err);
+	int found = query_next(&q, err);
+
 	if (found < 0)
 		return found;
 	*ret = query_int(&q, 0);
@@ -253,12 +247,8 @@ int store_view_sandboxes(struct store *store, int64_t *ret, struct err *err)
 int store_view_tasks(struct store *store, void (*each)(void *arg, const char *state, int64_t count), void *arg,
 		     struct err *err)
 {
-	auto_reader struct store_reader reader = {0};
-	int found = take_reader(store, &reader, err);
-
-	if (found < 0)
-		return found;
-	auto_query struct query q = query_begin(reader.conn, SQL_VIEW_TASKS);
+	auto_read struct query q = view_read(store, SQL_VIEW_TASKS, err);
+	int found;
 
 	while ((found = query_next(&q, err)) > 0)
 		each(arg, query_text(&q, VIEW_TASKS_STATE), query_int(&q, VIEW_TASKS_COUNT));
@@ -293,13 +283,9 @@ static const struct column entry_columns[] = {STORE_VIEW_ENTRY_COLUMNS(COLUMN_PL
 int store_view_entries(struct store *store, const struct store_view_log *log,
 		       void (*each)(void *arg, const struct store_view_entry *entry), void *arg, struct err *err)
 {
-	auto_reader struct store_reader reader = {0};
 	struct store_view_entry entry = {0};
-	int found = take_reader(store, &reader, err);
-
-	if (found < 0)
-		return found;
-	auto_query struct query q = query_begin(reader.conn, log->object ? SQL_VIEW_ENTRIES_OF : SQL_VIEW_ENTRIES);
+	auto_read struct query q = view_read(store, log->object ? SQL_VIEW_ENTRIES_OF : SQL_VIEW_ENTRIES, err);
+	int found;
 
 	if (log->object)
 		query_bind_text(&q, ":object", log->object);

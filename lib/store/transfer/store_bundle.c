@@ -235,15 +235,12 @@ int store_bundle_change(const char *path, struct store_bundle **ret, struct err 
 int store_bundle_carry(struct store_bundle *bundle, struct store *store, const struct store_bundle_rows *rows,
 		       const char *parameter, const char *value, struct err *err)
 {
-	auto_reader struct store_reader reader = {0};
 	auto_statement sqlite3_stmt *to = NULL;
-	int result = store_reader_take(store, &reader, err), count = 0;
+	int result = store_bundle_prepare(bundle, rows->insert, NULL, &to, err), count = 0;
 
-	if (result == 0)
-		result = store_bundle_prepare(bundle, rows->insert, NULL, &to, err);
 	if (result < 0)
 		return result;
-	auto_query struct query q = query_begin(reader.conn, rows->from);
+	auto_read struct query q = store_read(store, rows->from, err);
 
 	query_bind_text(&q, parameter, value);
 	while (result == 0 && (result = query_next(&q, err)) > 0) {
