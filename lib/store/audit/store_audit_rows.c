@@ -302,10 +302,22 @@ static int read_runs(struct store_audit_reader *reader, const struct store_audit
 	return found;
 }
 
-static int read_calls(struct store_audit_reader *reader, struct err *err)
+int store_audit_rows_read(struct store_audit_reader *reader, const struct store_audit_progress *progress,
+			  struct err *err)
 {
+	reader->rows = xcalloc(1, sizeof(*reader->rows));
+	uint64_t *point = reader->rows->point;
+	int found;
+
+	random_bytes(&point[1], sizeof(point[1]));
+	point[1] = point[1] % (PRIME - 2) + 2;
+	point[0] = (uint64_t)((unsigned __int128)point[1] * point[1] % PRIME);
+	grow(reader->rows, ROWS_ROOM_FIRST);
+	int result = store_audit_scan_number(reader, "SELECT " STORE_AUDIT_BEGAN, &reader->rows->began, err);
+
+	if (result == 0)
+		result = read_runs(reader, progress, err);
 	auto_query struct query row = query_begin(reader->conn, SQL_AUDIT_CALL_ROWS);
-	int result = 0, found;
 
 	while (result == 0 && (found = query_next(&row, err)) != 0) {
 		struct store_audit entry;
@@ -316,23 +328,6 @@ static int read_calls(struct store_audit_reader *reader, struct err *err)
 		result = keep_entry(reader, &entry, false, true, err);
 	}
 	return result;
-}
-
-int store_audit_rows_read(struct store_audit_reader *reader, const struct store_audit_progress *progress,
-			  struct err *err)
-{
-	reader->rows = xcalloc(1, sizeof(*reader->rows));
-	uint64_t *point = reader->rows->point;
-
-	random_bytes(&point[1], sizeof(point[1]));
-	point[1] = point[1] % (PRIME - 2) + 2;
-	point[0] = (uint64_t)((unsigned __int128)point[1] * point[1] % PRIME);
-	grow(reader->rows, ROWS_ROOM_FIRST);
-	int result = store_audit_scan_number(reader, "SELECT " STORE_AUDIT_BEGAN, &reader->rows->began, err);
-
-	if (result == 0)
-		result = read_runs(reader, progress, err);
-	return result == 0 ? read_calls(reader, err) : result;
 }
 
 void store_audit_rows_free(struct store_audit_rows *rows)

@@ -130,31 +130,6 @@ static int add_files(struct store_conn *conn, struct query *row, const char *pha
 	return failed;
 }
 
-static void add_outcome(struct query *row, struct store_audit *ret)
-{
-	store_audit_word(ret, "state", query_text(row, AUDIT_END_STATE));
-	store_audit_word(ret, "verdict", query_text(row, AUDIT_END_VERDICT));
-	store_audit_int(ret, "exit", query_int(row, AUDIT_END_EXIT));
-	store_audit_int(ret, "signal", query_int(row, AUDIT_END_SIGNAL));
-	store_audit_int(ret, "wall", query_int(row, AUDIT_END_WALL));
-	store_audit_int(ret, "cpu", query_int(row, AUDIT_END_CPU));
-	store_audit_int(ret, "memory", query_int(row, AUDIT_END_MEMORY));
-	store_audit_int(ret, "stdout_bytes", query_int(row, AUDIT_END_STDOUT_BYTES));
-	store_audit_int(ret, "stderr_bytes", query_int(row, AUDIT_END_STDERR_BYTES));
-	add_text(ret, "stdout", row, AUDIT_END_TEXTS);
-	add_text(ret, "stderr", row, AUDIT_END_TEXTS + 2);
-}
-
-static void add_question(struct query *row, struct store_audit *ret)
-{
-	store_audit_word(ret, "language", query_text(row, AUDIT_BEGIN_LANGUAGE));
-	store_audit_int(ret, "network", query_int(row, AUDIT_BEGIN_NETWORK));
-	store_audit_int(ret, "code_bytes", query_int(row, AUDIT_BEGIN_CODE_BYTES));
-	store_audit_int(ret, "stdin_bytes", query_int(row, AUDIT_BEGIN_STDIN_BYTES));
-	add_text(ret, "code", row, AUDIT_BEGIN_TEXTS);
-	add_text(ret, "stdin", row, AUDIT_BEGIN_TEXTS + 2);
-}
-
 /* Everything but its files. */
 static void add_run_row(struct query *row, enum store_audit_kind kind, char ret_actor[STORE_AUDIT_ACTOR_SIZE],
 			struct store_audit *ret)
@@ -168,10 +143,26 @@ static void add_run_row(struct query *row, enum store_audit_kind kind, char ret_
 		ret->actor = ret_actor;
 	}
 	ret->owner = query_text(row, AUDIT_ROW_OWNER);
-	if (begin)
-		add_question(row, ret);
-	else
-		add_outcome(row, ret);
+	if (begin) {
+		store_audit_word(ret, "language", query_text(row, AUDIT_BEGIN_LANGUAGE));
+		store_audit_int(ret, "network", query_int(row, AUDIT_BEGIN_NETWORK));
+		store_audit_int(ret, "code_bytes", query_int(row, AUDIT_BEGIN_CODE_BYTES));
+		store_audit_int(ret, "stdin_bytes", query_int(row, AUDIT_BEGIN_STDIN_BYTES));
+		add_text(ret, "code", row, AUDIT_BEGIN_TEXTS);
+		add_text(ret, "stdin", row, AUDIT_BEGIN_TEXTS + 2);
+	} else {
+		store_audit_word(ret, "state", query_text(row, AUDIT_END_STATE));
+		store_audit_word(ret, "verdict", query_text(row, AUDIT_END_VERDICT));
+		store_audit_int(ret, "exit", query_int(row, AUDIT_END_EXIT));
+		store_audit_int(ret, "signal", query_int(row, AUDIT_END_SIGNAL));
+		store_audit_int(ret, "wall", query_int(row, AUDIT_END_WALL));
+		store_audit_int(ret, "cpu", query_int(row, AUDIT_END_CPU));
+		store_audit_int(ret, "memory", query_int(row, AUDIT_END_MEMORY));
+		store_audit_int(ret, "stdout_bytes", query_int(row, AUDIT_END_STDOUT_BYTES));
+		store_audit_int(ret, "stderr_bytes", query_int(row, AUDIT_END_STDERR_BYTES));
+		add_text(ret, "stdout", row, AUDIT_END_TEXTS);
+		add_text(ret, "stderr", row, AUDIT_END_TEXTS + 2);
+	}
 	store_audit_sum_row(row, (begin ? AUDIT_BEGIN_TEXTS : AUDIT_END_TEXTS) + AUDIT_N_TEXTS, sum);
 	store_audit_hex(ret, "row", sum);
 }

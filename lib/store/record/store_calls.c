@@ -193,18 +193,6 @@ static void end_call(struct store_tools *tools, struct json_object *line)
 	call->finished_us = number_of(line, "finished_us");
 }
 
-static void take_line(struct store_tools *tools, const char *text, size_t length)
-{
-	auto_json struct json_object *line = NULL;
-
-	if (json_parse(text, length, &line, NULL) < 0)
-		return;
-	if (json_get_string(line, "state"))
-		end_call(tools, line);
-	else
-		begin_call(tools, line);
-}
-
 int store_calls_read(int fd, struct store_tools *ret, struct err *err)
 {
 	struct store_tools tools = {0};
@@ -218,8 +206,16 @@ int store_calls_read(int fd, struct store_tools *ret, struct err *err)
 			return err_errno(err, "reading the calls of an interrupted run");
 		length += (size_t)got;
 	}
-	for (const char *end; (end = memchr(text + at, '\n', length - at)); at = (size_t)(end - text) + 1)
-		take_line(&tools, text + at, (size_t)(end - text) - at);
+	for (const char *end; (end = memchr(text + at, '\n', length - at)); at = (size_t)(end - text) + 1) {
+		auto_json struct json_object *line = NULL;
+
+		if (json_parse(text + at, (size_t)(end - text) - at, &line, NULL) < 0)
+			continue;
+		if (json_get_string(line, "state"))
+			end_call(&tools, line);
+		else
+			begin_call(&tools, line);
+	}
 	*ret = tools;
 	return 0;
 }

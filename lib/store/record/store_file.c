@@ -133,21 +133,6 @@ int store_file_find(struct store *store, int64_t conversation, const char *name,
 	return 0;
 }
 
-/* ERR_LIMIT: with this file the owner is above the cap. */
-static int check_room(struct store_txn *txn, int64_t conversation, const struct store_file *file, struct err *err)
-{
-	struct store_more more = {.blob = file->blob, .bytes = STORE_FILE_BYTES, .size = file->size};
-	auto_query struct query q = query_begin(txn->conn, SQL_CONVERSATION_OWNER);
-
-	query_bind_int(&q, ":conversation", conversation);
-	int found = query_next(&q, err);
-
-	if (found <= 0)
-		return found < 0 ? found : err_set(err, ERR_NOT_FOUND, "there is no such conversation");
-	more.owner = query_text(&q, 0);
-	return store_txn_room(txn, &more, err);
-}
-
 /* A media type for a file that came without one: by the first bytes of the blob. */
 static int media_type(struct store *store, const struct store_file *file, char ret[STORE_MEDIA_TYPE_SIZE],
 		      struct err *err)
@@ -169,7 +154,16 @@ static int media_type(struct store *store, const struct store_file *file, char r
 int store_txn_file_put(struct store_txn *txn, int64_t conversation, const struct store_file *file, struct err *err)
 {
 	char type[STORE_MEDIA_TYPE_SIZE];
-	int failed = check_room(txn, conversation, file, err);
+	struct store_more more = {.blob = file->blob, .bytes = STORE_FILE_BYTES, .size = file->size};
+	auto_query struct query owner = query_begin(txn->conn, SQL_CONVERSATION_OWNER);
+
+	query_bind_int(&owner, ":conversation", conversation);
+	int found = query_next(&owner, err);
+
+	if (found <= 0)
+		return found < 0 ? found : err_set(err, ERR_NOT_FOUND, "there is no such conversation");
+	more.owner = query_text(&owner, 0);
+	int failed = store_txn_room(txn, &more, err);
 
 	if (failed == 0)
 		failed = store_txn_blob(txn, file->blob, file->size, err);

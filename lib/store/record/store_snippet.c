@@ -48,21 +48,6 @@ struct save {
 	int64_t version;
 };
 
-static int count_names(struct store_txn *txn, const struct store_snippet *snippet, struct err *err)
-{
-	auto_query struct query q = query_begin(txn->conn, SQL_SNIPPET_NAMES);
-
-	query_bind_text(&q, ":owner", snippet->owner);
-	query_bind_text(&q, ":name", snippet->name);
-	int found = query_next(&q, err);
-
-	if (found > 0 && query_int(&q, 0) >= STORE_SNIPPETS_MAX)
-		return err_set(err, ERR_LIMIT, "there are %d snippets already, the limit: save it under one of their "
-					       "names, or ask the operator to remove one",
-			       STORE_SNIPPETS_MAX);
-	return MIN(found, 0);
-}
-
 static int add(struct store_txn *txn, struct save *save, struct err *err)
 {
 	const struct store_snippet *snippet = save->snippet;
@@ -92,8 +77,16 @@ static int save_work(struct store_txn *txn, void *arg, struct err *err)
 	const size_t texts = strlen(snippet->description) + strlen(snippet->schema) + strlen(snippet->servers) +
 			     strlen(snippet->code);
 	const struct store_more more = {.owner = snippet->owner, .bytes = STORE_SNIPPET_BYTES + (int64_t)texts};
-	int result = owned ? count_names(txn, snippet, err) : 0;
+	auto_query struct query names = query_begin(txn->conn, SQL_SNIPPET_NAMES);
 
+	query_bind_text(&names, ":owner", snippet->owner);
+	query_bind_text(&names, ":name", snippet->name);
+	int result = MIN(query_next(&names, err), 0);
+
+	if (result == 0 && owned && query_int(&names, 0) >= STORE_SNIPPETS_MAX)
+		return err_set(err, ERR_LIMIT, "there are %d snippets already, the limit: save it under one of their "
+					       "names, or ask the operator to remove one",
+			       STORE_SNIPPETS_MAX);
 	if (result == 0 && owned)
 		result = store_txn_room(txn, &more, err);
 	if (result == 0)

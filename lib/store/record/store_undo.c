@@ -60,31 +60,13 @@ static int check_room(struct store_txn *txn, const char *owner, int64_t conversa
 	return store_txn_room(txn, &more, err);
 }
 
-struct step {
-	enum store_sql statement;
-	void (*each)(void *arg, const struct store_file *file);
-};
-
-static int take(struct store_txn *txn, const struct step *step, int64_t conversation, const struct store_undo *state,
-		void *arg, struct err *err)
-{
-	auto_query struct query q = begin(txn->conn, step->statement, state);
-	int found;
-
-	query_bind_int(&q, ":conversation", conversation);
-	while ((found = query_next(&q, err)) > 0) {
-		struct store_file file;
-
-		store_file_read(&q, &file);
-		step->each(arg, &file);
-	}
-	return found;
-}
-
 int store_txn_undo(struct store_txn *txn, const char *owner, int64_t conversation, const struct store_undo *state,
 		    const struct store_undo_watch *watch, struct err *err)
 {
-	const struct step steps[] = {{SQL_UNDO_REMOVE, watch->removed}, {SQL_UNDO_PUT, watch->put}};
+	const struct {
+		enum store_sql statement;
+		void (*each)(void *arg, const struct store_file *file);
+	} steps[] = {{SQL_UNDO_REMOVE, watch->removed}, {SQL_UNDO_PUT, watch->put}};
 	auto_query struct query whole = query_begin(txn->conn, SQL_UNDO_WHOLE);
 
 	query_bind_text(&whole, ":id", state->execution);
@@ -97,7 +79,16 @@ int store_txn_undo(struct store_txn *txn, const char *owner, int64_t conversatio
 	failed = 0;
 	if (txn->store->retention.owner_bytes > 0)
 		failed = check_room(txn, owner, conversation, state, err);
-	for (size_t i = 0; failed == 0 && i < ARRAY_SIZE(steps); i++)
-		failed = take(txn, &steps[i], conversation, state, watch->arg, err);
+	for (size_t i = 0; failed == 0 && i < ARRAY_SIZE(steps); i++) {
+		auto_query struct query q = begin(txn->conn, steps[i].statement, state);
+
+		query_bind_int(&q, ":conversation", conversation);
+		while ((failed = query_next(&q, err)) > 0) {
+			struct store_file file;
+
+			store_file_read(&q, &file);
+			steps[i].each(watch->arg, &file);
+		}
+	}
 	return failed;
 }
