@@ -209,16 +209,3 @@ carried() {
 	"${cli[@]}" verify --blobs --config "$SP_DIR/into.json"
 	"${cli[@]}" verify --blobs --config "$SP_DIR/back.json"
 }
-
-@test "an upgrade leaves the old or the new database behind a power cut" {
-	mkdir "$SP_DIR/old"
-	printf 0123456789abcdef0123456789abcdef >"$SP_DIR/old/secret.key"
-	sqlite3 "$SP_DIR/old/sallyport.db" 'PRAGMA journal_mode = WAL' ".read tests/data/schema-1.sql" ".read tests/data/rows-1.sql" >/dev/null
-	sed 's|"data_dir": "data"|"data_dir": "old"|' "$SP_CONFIG" >"$SP_DIR/old.json"
-	# shellcheck disable=SC2016 # the inner shell expands them
-	carried upgrade old 5 5 bash -c '
-		"$SP_BIN/sallyport-gateway" --config "$SP_DIR/old.json" & pid=$!
-		until [ -S "$SP_SOCKET" ] || ! kill -0 "$pid"; do sleep 0.1; done
-		kill -TERM "$pid" && wait "$pid"'
-	[ "$(sqlite3 "$SP_DIR/image/sallyport.db" 'PRAGMA user_version')" -gt 20 ]
-}

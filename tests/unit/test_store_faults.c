@@ -9,6 +9,7 @@
  */
 #include "faults.h"
 #include "store_fixture.h"
+#include "store_old.h"
 
 #include <fcntl.h>
 #include <string.h>
@@ -25,14 +26,13 @@
 
 #define RUNS        3 /* of the record that is carried */
 #define RUNS_BEFORE 2 /* of it when the older backup and the older export were made */
-#define RUNS_OLD    5 /* of tests/data/rows-1.sql */
 #define ROUNDS      3 /* of two at once */
 
 enum { EXIT_FAILED = 1, EXIT_WRONG = 3 };
 
-/* The folder of the test: `data` is the record, `empty` one without runs, `old` one of version 1. `save` and `bundle`
- * are a backup and an export of `data`, `save.before` and `bundle.before` of when it had fewer runs; `moving` is an
- * export that moves ann. What the works write is `out`. */
+/* The folder of the test: `data` is the record, `empty` one without runs, `old` is `data` in an older schema. `save`
+ * and `bundle` are a backup and an export of `data`, `save.before` and `bundle.before` of when it had fewer runs;
+ * `moving` is an export that moves ann. What the works write is `out`. */
 static char base[64];
 
 static char *at(const char *name)
@@ -184,10 +184,18 @@ static int work_move_in(struct err *err)
 
 static int work_upgrade(struct err *err)
 {
-	auto_free char *data = at("out");
-	struct store *store;
-	int result = store_open(data, STORE_SERVE, &store, err);
+	auto_free char *data = at("out"), *database = at("out/sallyport.db");
+	auto_close int dir = open(data, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct store bare = {.path = data, .dir_fd = dir, .uid = geteuid()}, *store;
+	struct store_conn *conn;
+	int version, result = store_conn_open(database, STORE_CONN_WRITER, &conn, &version, err);
 
+	if (result < 0)
+		return result;
+	result = store_migrate(&bare, conn, store_old_steps, err); /* as store_open does with those of releases */
+	store_conn_close(conn);
+	if (result == 0)
+		result = store_open(data, STORE_SERVE, &store, err);
 	if (result == 0)
 		store_close(store);
 	return result;
@@ -316,7 +324,6 @@ static int64_t left_by_export(void)
 	return count(out, "SELECT count(*) FROM execution");
 }
 
-/* The rows of the old release have no contents. */
 static int64_t left_by_upgrade(void)
 {
 	auto_free char *out = at("out"), *database = at("out/sallyport.db");
@@ -369,7 +376,7 @@ static const struct work {
 	{"import where there is nothing", "rm -rf out", work_import, left_in_record, -1, RUNS, true, ERR_CONFLICT},
 	{"import of an owner", "rm -rf out && cp -r empty out", work_move_in, left_in_record, 0, RUNS, false,
 	 ERR_CONFLICT},
-	{"upgrade", "rm -rf out && cp -r old out", work_upgrade, left_by_upgrade, RUNS_OLD, RUNS_OLD, false,
+	{"upgrade", "rm -rf out && cp -r old out", work_upgrade, left_by_upgrade, RUNS, RUNS, false,
 	 ERR_CONFLICT},
 	{"forget and gc", "rm -rf out && cp -r data out", work_forget, left_by_forget, RUNS, 0, true, ERR_CONFLICT},
 };
@@ -400,10 +407,11 @@ static void run_one(struct fixture *f, int n)
 
 static void make_old(void)
 {
-	shell("mkdir old && printf 0123456789abcdef0123456789abcdef >old/secret.key && "
-	      "(echo 'PRAGMA journal_mode = WAL;'; cat '%s/tests/data/schema-1.sql' '%s/tests/data/rows-1.sql') | "
-	      "sqlite3 old/sallyport.db >log",
-	      getenv("PWD"), getenv("PWD"));
+	struct fixture f = {.data = at("old")};
+
+	shell("cp -r data old");
+	sql(&f, store_old_sql);
+	free(f.data);
 }
 
 static int make_all(void **state)

@@ -2,6 +2,7 @@
  * schema is this release's, one copy is kept; kills, two at once and a small disk leave the old database whole. What no
  * step upgrades is refused. */
 #include "store_fixture.h"
+#include "store_old.h"
 
 #include <fcntl.h>
 #include <glob.h>
@@ -9,42 +10,10 @@
 #include <sys/mount.h>
 #include <sys/resource.h>
 
-#include "lib/store/db/store_migrate.h"
 #include "lib/store/record/store_token.h"
 
-#define OLD  "24" /* today's version less one, of which no release is: the step below makes it today's */
-#define COPY "sallyport.db.version-" OLD ".*Z"
+#define COPY "sallyport.db.version-" STORE_OLD ".*Z"
 #define PART "sallyport.db.copy-part"
-
-/* From today's schema to the made-up older one: a table, columns, indexes and triggers fewer. */
-static const char to_old[] =
-	"DROP TRIGGER tool_call_held; DROP TRIGGER tool_call_left; DROP INDEX tool_call_by_arguments_blob;"
-	"DROP INDEX tool_call_by_result_blob; DROP INDEX baseline_call_by_arguments_blob;"
-	"DROP INDEX baseline_call_by_result_blob; DROP TABLE drain;"
-	"ALTER TABLE tool_call DROP COLUMN arguments_blob; ALTER TABLE tool_call DROP COLUMN result_blob;"
-	"ALTER TABLE baseline_call DROP COLUMN arguments_blob; ALTER TABLE baseline_call DROP COLUMN result_blob;"
-	"PRAGMA user_version = " OLD;
-
-static const struct store_step steps[] = {
-	{24,
-	 "CREATE TABLE drain (owner TEXT PRIMARY KEY, reason TEXT NOT NULL, since_us INTEGER NOT NULL) STRICT, WITHOUT "
-	 "ROWID;"
-	 "ALTER TABLE tool_call ADD COLUMN arguments_blob TEXT REFERENCES blob (sha256) CHECK "
-	 "(arguments_blob IS NULL OR arguments = 'null');"
-	 "ALTER TABLE tool_call ADD COLUMN result_blob TEXT REFERENCES blob (sha256) CHECK (result_blob IS "
-	 "NULL OR result = '');"
-	 "CREATE INDEX tool_call_by_arguments_blob ON tool_call (arguments_blob) WHERE arguments_blob "
-	 "IS NOT NULL;"
-	 "CREATE INDEX tool_call_by_result_blob ON tool_call (result_blob) WHERE result_blob IS NOT NULL;"
-	 "ALTER TABLE baseline_call ADD COLUMN arguments_blob TEXT REFERENCES blob (sha256) CHECK "
-	 "(arguments_blob IS NULL OR arguments = 'null');"
-	 "ALTER TABLE baseline_call ADD COLUMN result_blob TEXT REFERENCES blob (sha256) CHECK (result_blob IS "
-	 "NULL OR result = '');"
-	 "CREATE INDEX baseline_call_by_arguments_blob ON baseline_call (arguments_blob) WHERE arguments_blob "
-	 "IS NOT NULL;"
-	 "CREATE INDEX baseline_call_by_result_blob ON baseline_call (result_blob) WHERE result_blob IS NOT NULL"},
-	{25, NULL},
-};
 
 #define RUNS 40
 
@@ -55,7 +24,7 @@ static void make_old(struct fixture *f)
 	struct store_token token;
 	char text[STORE_TOKEN_TEXT];
 
-	assert_int_equal(steps[1].from, store_schema_newest);
+	assert_int_equal(store_old_steps[1].from, store_schema_newest);
 	ok(store_token_add(f->store, "ann", "laptop", text, &token, &err));
 	put_file(f->store, "ann", "talk", "a.txt", "hello");
 	for (int i = 0; i < RUNS; i++) {
@@ -72,7 +41,7 @@ static void make_old(struct fixture *f)
 	       "occurrence, state, kind, is_error, result, attempts, approval_us, queued_us, started_us, finished_us) "
 	       "SELECT id, 1, 1, 'files', 'read', 0, '{}', 'h', 0, 'done', 'result', 0, 'text', 1, 0, 0, 0, 0 FROM "
 	       "execution");
-	sql(f, to_old);
+	sql(f, store_old_sql);
 	sql(f, "PRAGMA wal_checkpoint(TRUNCATE)");
 }
 
@@ -109,7 +78,7 @@ static int migrate(const struct fixture *f, struct err *err)
 	if (result < 0)
 		return result;
 	store.dir_fd = dir;
-	result = store_migrate(&store, conn, steps, err);
+	result = store_migrate(&store, conn, store_old_steps, err);
 	store_conn_close(conn);
 	return result;
 }
@@ -199,7 +168,7 @@ static void every_row(void **state)
 
 	assert_int_equal(mkdir(bare, 0700), 0);
 	assert_int_equal(rename(copy, moved), 0);
-	assert_answer(&old, "PRAGMA user_version", OLD);
+	assert_answer(&old, "PRAGMA user_version", STORE_OLD);
 	assert_answer(&old, "PRAGMA integrity_check", "ok");
 	/* Once is enough. */
 	reopen(f, STORE_SERVE);
@@ -245,13 +214,13 @@ static void older_ones_are_refused(void **state)
 
 	for (size_t i = 0; i < ARRAY_SIZE(modes); i++) {
 		fails(store_open(f->data, modes[i], &store, &err), ERR_UNAVAILABLE);
-		assert_non_null(strstr(err.text, "version " OLD));
+		assert_non_null(strstr(err.text, "version " STORE_OLD));
 		assert_non_null(strstr(err.text, "upgrades version 25 and newer: open it with the program"));
 	}
 	ok(store_schema_version(f->data, &version, &err));
 	assert_int_equal(version, 24);
 	assert_null(copy_of(f, "sallyport.db.*"));
-	assert_answer(f, "PRAGMA user_version", OLD);
+	assert_answer(f, "PRAGMA user_version", STORE_OLD);
 }
 
 /* A step that fails: the database is as it was, and no copy is left. */
@@ -263,7 +232,7 @@ static void a_step_that_fails(void **state)
 	sql(f, "CREATE TABLE drain (in_the_way)");
 	assert_int_equal(migrate(f, &err), -ERR_INTERNAL);
 	assert_non_null(strstr(err.text, "left as it was"));
-	assert_answer(f, "PRAGMA user_version", OLD);
+	assert_answer(f, "PRAGMA user_version", STORE_OLD);
 	assert_null(copy_of(f, "sallyport.db.[cv]*"));
 	sql(f, "DROP TABLE drain");
 	ok(migrate(f, &err));
@@ -305,7 +274,7 @@ static bool kill_at(struct fixture *f, rlim_t size)
 	assert_null(copy_of(f, COPY)); /* none that could be taken for one of an upgrade that ended */
 	assert_answer(f, "PRAGMA integrity_check", "ok");
 	assert_answer(f, "SELECT count(*) FROM execution", "40");
-	assert_answer(f, "PRAGMA user_version", OLD);
+	assert_answer(f, "PRAGMA user_version", STORE_OLD);
 	ok(migrate(f, &err));
 	assert_upgraded(f);
 	store_close(f->store);
@@ -411,7 +380,7 @@ static int no_room(struct fixture *f)
 		print_error("%s\n", err.text);
 		return 1;
 	}
-	assert_answer(f, "PRAGMA user_version", OLD);
+	assert_answer(f, "PRAGMA user_version", STORE_OLD);
 	assert_null(copy_of(f, "sallyport.db.*"));
 	if (mount("tmpfs", f->data, "tmpfs", MS_REMOUNT, "size=32m") < 0)
 		return 2;
