@@ -41,22 +41,6 @@ static struct job_engine *engine_of(struct server *server)
 
 /* -------- /metrics ------------------------------------------------------------------------------------ */
 
-static void sample_jobs(struct job_engine *engine)
-{
-	auto_free struct job_listing *jobs = NULL;
-	size_t count = engine ? job_engine_list(engine, &jobs) : 0;
-	int64_t steps[JOB_STEPS] = {0}, all = 0;
-
-	for (size_t i = 0; i < count; i++)
-		steps[jobs[i].step]++;
-	for (int step = 0; step < JOB_OVER; step++) {
-		metrics_set(METRIC_JOBS, job_step_text(step), steps[step]);
-		all += steps[step];
-	}
-	metrics_set(METRIC_QUEUE, NULL, steps[JOB_WAITING]);
-	metrics_set(METRIC_RUNNING, NULL, all - steps[JOB_WAITING] - steps[JOB_RECEIVING]);
-}
-
 static void set_jails(void *arg, const char *state, int64_t count)
 {
 	(void)arg;
@@ -99,9 +83,20 @@ static void sample(struct server *server)
 	struct job_engine *engine = engine_of(server);
 	struct store_free space = {0};
 
+	auto_free struct job_listing *jobs = NULL;
+	size_t count = engine ? job_engine_list(engine, &jobs) : 0;
+	int64_t steps[JOB_STEPS] = {0}, all = 0;
+
 	if (engine)
 		job_engine_jails(engine, set_jails, NULL);
-	sample_jobs(engine);
+	for (size_t i = 0; i < count; i++)
+		steps[jobs[i].step]++;
+	for (int step = 0; step < JOB_OVER; step++) {
+		metrics_set(METRIC_JOBS, job_step_text(step), steps[step]);
+		all += steps[step];
+	}
+	metrics_set(METRIC_QUEUE, NULL, steps[JOB_WAITING]);
+	metrics_set(METRIC_RUNNING, NULL, all - steps[JOB_WAITING] - steps[JOB_RECEIVING]);
 	sample_record(server);
 	metrics_set(METRIC_DATABASE, "main", size_of(folder, "sallyport.db"));
 	metrics_set(METRIC_DATABASE, "wal", size_of(folder, "sallyport.db-wal"));

@@ -46,19 +46,13 @@ struct listing {
 	char *last; /* the name of the last one that is shown */
 };
 
-static bool within(const struct listing *listing, const struct store_file *file)
-{
-	const size_t length = listing->folder_length;
-
-	return length == 0 || (file->name_length > length && file->name[length] == '/' &&
-			       memcmp(file->name, listing->folder, length) == 0);
-}
-
 static int add_file(void *arg, const struct store_file *file)
 {
 	struct listing *listing = arg;
+	const size_t length = listing->folder_length;
 
-	if (!within(listing, file))
+	if (length > 0 && (file->name_length <= length || file->name[length] != '/' ||
+			   memcmp(file->name, listing->folder, length) != 0))
 		return 0;
 	listing->count++;
 	listing->bytes += file->size;
@@ -73,19 +67,6 @@ static int add_file(void *arg, const struct store_file *file)
 	return 0;
 }
 
-/* What stands above the names. */
-static void add_head(const struct listing *listing, struct json_object *content)
-{
-	const char *base = listing->call->server->config->public_base_url, *hash = listing->conversation->hash;
-	auto_free char *addresses = *base && !listing->signs ? xasprintf("; address: %s/files/%s/NAME", base, hash)
-							     : xstrdup("");
-	auto_free char *head =
-		xasprintf("%lld file%s, %lld bytes%s\n", (long long)listing->count, listing->count == 1 ? "" : "s",
-			  (long long)listing->bytes, listing->count > 0 ? addresses : "");
-
-	tool_add_text(content, head, strlen(head));
-}
-
 static void answer(const struct listing *listing, struct tool_result *ret)
 {
 	const bool more = listing->count > (int64_t)listing->shown;
@@ -93,7 +74,14 @@ static void answer(const struct listing *listing, struct tool_result *ret)
 				more ? listing->last : NULL};
 
 	*ret = (struct tool_result){.content = json_object_new_array()};
-	add_head(listing, ret->content);
+	const char *base = listing->call->server->config->public_base_url, *hash = listing->conversation->hash;
+	auto_free char *addresses = *base && !listing->signs ? xasprintf("; address: %s/files/%s/NAME", base, hash)
+							     : xstrdup("");
+	auto_free char *head =
+		xasprintf("%lld file%s, %lld bytes%s\n", (long long)listing->count, listing->count == 1 ? "" : "s",
+			  (long long)listing->bytes, listing->count > 0 ? addresses : "");
+
+	tool_add_text(ret->content, head, strlen(head));
 	if (listing->text.length > 0)
 		tool_add_text(ret->content, listing->text.data, listing->text.length);
 	if (more) {
