@@ -92,36 +92,36 @@ _Noreturn static void wait_and_remove(int pipe_fd, int lock, char *path)
 	_exit(0);
 }
 
-/* A new folder and its lock. */
-static int make_folder(const char *base, char **ret_path, int *ret_lock, struct err *err)
+/* A new folder, and its lock; NULL with err set. */
+static char *make_folder(const char *base, int *ret_lock, struct err *err)
 {
 	for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
 		auto_free char *path = xasprintf("%s/" PREFIX "XXXXXX", base);
 
-		if (!mkdtemp(path))
-			return err_errno(err, "making a folder %s", path);
-		*ret_lock = lock_folder(path);
-		if (*ret_lock >= 0) {
-			*ret_path = steal(&path);
-			return 0;
+		if (!mkdtemp(path)) {
+			err_errno(err, "making a folder %s", path);
+			return NULL;
 		}
+		*ret_lock = lock_folder(path);
+		if (*ret_lock >= 0)
+			return steal(&path);
 	}
-	return err_set(err, ERR_SYSTEM, "making a folder in %s: each new one was removed at once", base);
+	err_set(err, ERR_SYSTEM, "making a folder in %s: each new one was removed at once", base);
+	return NULL;
 }
 
 int cli_scratch(char **ret, struct err *err)
 {
 	const char *base = getenv("TMPDIR");
-	auto_free char *path = NULL;
-	int ends[2], lock = -1;
+	int ends[2], lock = -1, result;
 
 	if (!base || *base != '/')
 		base = "/tmp";
 	remove_leftovers(base);
-	int result = make_folder(base, &path, &lock, err);
+	auto_free char *path = make_folder(base, &lock, err);
 
-	if (result < 0)
-		return result;
+	if (!path)
+		return -(int)err->code;
 	if (pipe2(ends, O_CLOEXEC) < 0) {
 		result = err_errno(err, "making a pipe");
 		rmdir(path);

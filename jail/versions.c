@@ -111,7 +111,7 @@ static void take_answer(struct runner *runner, enum versions_command command, co
 		take_libraries(runner, text);
 	} else if (command == VERSIONS_CACHE) {
 		take_cache(runner, text, answer->length);
-	} else if ((file = memfd_with("precompiled", text, answer->length)) >= 0) {
+	} else if (source && (file = memfd_with("precompiled", text, answer->length)) >= 0) {
 		/* Jails get what the command wrote instead of the file. */
 		close(*source);
 		*source = file;

@@ -95,6 +95,12 @@ static void must(struct history *h, int result, const struct err *err)
 		history_fail(h, "%d: %s", result, err->text);
 }
 
+static void remove_file(struct history *h, const char *path)
+{
+	if (unlink(path) < 0)
+		history_fail(h, "%s: %s", path, strerror(errno));
+}
+
 /* -------- chance --------------------------------------------------------------------------------------- */
 
 static uint64_t random_next(struct history *h)
@@ -108,6 +114,8 @@ static uint64_t random_next(struct history *h)
 
 static int pick(struct history *h, int n)
 {
+	if (n <= 0)
+		history_fail(h, "one of %d", n);
 	return (int)(random_next(h) % (uint64_t)n);
 }
 

@@ -429,7 +429,7 @@ static void act_export(struct history *h, struct host *host)
 		return;
 	holds(h, bundle, NULL);
 	cli_done(h, CLI(h, pick_host(h), "import", bundle), 0); /* a host that was never started, too */
-	must(h, unlink(bundle), NULL);
+	remove_file(h, bundle);
 }
 
 /* All of an owner to the other host; who has conversations there already is refused. */
@@ -448,7 +448,7 @@ static void act_move(struct history *h, struct host *host)
 			host_holds(h, to);
 			done(h, store_bundle_owner_leave(host->f.store, owner, &err), &err);
 		}
-		must(h, unlink(bundle), NULL);
+		remove_file(h, bundle);
 	}
 	if (chance(h, 80))
 		must(h, store_drain_end(host->f.store, owner, &err), &err);
