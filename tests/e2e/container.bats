@@ -47,7 +47,7 @@ call() {
 @test "a container runs a program with all limits" {
 	run call '{"conversationId":"c","language":"python","code":"open(\"/data/f.txt\", \"w\").write(\"made inside\"); print(6*7)"}'
 	echo "$output"
-	[ "$(jq -r '.result.content[0].text' <<<"$output")" = 42 ]
+	[ "$(jq -r '.result.content[-1].text' <<<"$output")" = 42 ]
 	local url
 	url=$(grep -oE '/files/[0-9a-f]{64}/f.txt' <<<"$output" | head -1)
 	[ "$(inside curl -s "http://127.0.0.1:8080$url")" = "made inside" ]
