@@ -158,7 +158,7 @@ bash_code() { # CONVERSATION CODE
 	sp_call read_file '{"conversationId":"nobody","path":"a"}'
 	refused "conversationId: has no files and no calls yet"
 	sp_call list_files '{"conversationId":"bad","path":"f"}'
-	refused "path: is no folder"
+	refused "path: names no folder"
 	sp_call delete_files '{"conversationId":"bad","paths":["f","../x"]}'
 	refused 'paths[1]: this conversation has no file and no folder "../x"'
 	sp_call delete_files '{"conversationId":"bad","paths":["","f"]}'
