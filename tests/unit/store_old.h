@@ -6,7 +6,7 @@
 
 #include "lib/store/db/store_migrate.h"
 
-#define STORE_OLD "24" /* today's version less one, of which no release is */
+#define STORE_OLD "24" /* today's version less one; both versions of the step go up with it */
 
 /* From today's schema to the made-up older one: a table, columns, indexes and triggers fewer. */
 static const char store_old_sql[] =
