@@ -194,7 +194,7 @@ void store_seen(struct store *store, enum store_sql statement, const char *id, i
 int store_token_check(struct store *store, const char *text, struct store_token *ret, struct err *err)
 {
 	char hash[SHA256_HEX_SIZE];
-	struct store_token token;
+	struct store_token token = {0};
 	auto_read struct query q = store_read(store, SQL_TOKEN_CHECK, err);
 
 	sha256_hex(text, strlen(text), hash);
