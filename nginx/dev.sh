@@ -115,7 +115,7 @@ keep() {
 	local text
 	text=$(cat)
 	[ "$text" != "$(cat "$1" 2>/dev/null)" ] || return 0
-	{ printf '%s\n' "$text" >"$1.new"; } 2>/dev/null || die "$1 cannot be written: make room on its disk"
+	{ printf '%s\n' "$text" >"$1.new"; } 2>/dev/null || die "$1 cannot be written: make room on its disk, outside of the data folder"
 	[ ! -e "$1" ] || chmod --reference="$1" "$1.new"
 	mv "$1.new" "$1"
 }
