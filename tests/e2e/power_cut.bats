@@ -156,6 +156,7 @@ syncs_before_output() {
 	[ "$(id -u)" = 0 ] || skip "needs root to mount a small disk"
 	chmod 0755 "$SP_DIR"
 	mkdir "$SP_DIR/disk"
+	# shellcheck disable=SC2016 # dollars are for the inner shell
 	run unshare -m bash -c '
 		serve() { # UNTIL…: the supervisor, ended when the condition is true
 			"$SP_ROOT/nginx/dev.sh" --bin "$SP_BIN" --state "$SP_DIR/disk/state" 0 >"$SP_DIR/run.log" 2>&1 3>&- &
