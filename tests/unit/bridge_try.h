@@ -180,6 +180,8 @@ static inline void bridge_try_list_clear(struct upstream_list *list)
 		json_object_put(list->tools[i].object);
 	free(list->tools);
 	list->tools = NULL;
+	free(list->index); /* a search made it */
+	list->index = NULL;
 }
 
 static inline void bridge_try_begin(struct bridge_try *try, struct upstream *upstream)
