@@ -24,21 +24,10 @@
 #define FILE_MAX    (16 * 1024 * 1024)
 #define ANSWERS_MAX 1024
 #define HEAD_MAX    256
-#define SUM_BEGIN   UINT64_C(0xcbf29ce484222325)
-#define SUM_PRIME   UINT64_C(0x100000001b3)
-
-static uint64_t sum_bytes(uint64_t sum, const void *data, size_t length)
-{
-	const unsigned char *bytes = data;
-
-	for (size_t i = 0; i < length; i++)
-		sum = (sum ^ bytes[i]) * SUM_PRIME;
-	return sum;
-}
 
 static uint64_t sum_text(uint64_t sum, const char *text)
 {
-	return sum_bytes(sum, text, strlen(text) + 1);
+	return fnv1a(sum, text, strlen(text) + 1);
 }
 
 /* -------- what answers depend on ---------------------------------------------------------------------- */
@@ -55,7 +44,7 @@ static uint64_t sum_file(uint64_t sum, const char *path)
 				 st.st_mtim.tv_sec, st.st_mtim.tv_nsec, st.st_ctim.tv_sec,
 				 st.st_ctim.tv_nsec};
 
-	return sum_bytes(sum, facts, sizeof(facts));
+	return fnv1a(sum, facts, sizeof(facts));
 }
 
 static uint64_t sum_files(uint64_t sum, struct json_object *patterns)
@@ -81,7 +70,7 @@ uint64_t answers_key(const struct runner *runner)
 						       &runner->precompile};
 	const int texts[] = {runner->driver_fd, runner->show_fd, runner->call_fd, runner->helper_fd};
 	const char *root = runner->rootfs ? runner->rootfs : "";
-	uint64_t sum = sum_file(SUM_BEGIN, "/proc/self/exe");
+	uint64_t sum = sum_file(FNV1A_BEGIN, "/proc/self/exe");
 
 	if (runner->binds.count)
 		return 0;
@@ -106,7 +95,7 @@ uint64_t answers_key(const struct runner *runner)
 
 		if (texts[i] >= 0 && lseek(texts[i], 0, SEEK_SET) == 0 &&
 		    read_fd(texts[i], RUNNER_FILE_MAX, &text, &length, NULL) == 0 && lseek(texts[i], 0, SEEK_SET) == 0)
-			sum = sum_bytes(sum, text, length);
+			sum = fnv1a(sum, text, length);
 	}
 	sum = sum_files(sum, runner->libraries_on_host);
 	return sum_files(sum, runner->answers_on_host);
@@ -150,11 +139,11 @@ int answers_open(const char *socket_path, uid_t owner)
 
 static uint64_t sum_answer(const struct answer *answer)
 {
-	uint64_t sum = sum_text(sum_text(SUM_BEGIN, answer->runner), answer->command);
+	uint64_t sum = sum_text(sum_text(FNV1A_BEGIN, answer->runner), answer->command);
 
-	sum = sum_bytes(sum, &answer->key, sizeof(answer->key));
-	sum = sum_bytes(sum, &answer->failed, sizeof(answer->failed));
-	return sum_bytes(sum, answer->text, answer->length);
+	sum = fnv1a(sum, &answer->key, sizeof(answer->key));
+	sum = fnv1a(sum, &answer->failed, sizeof(answer->failed));
+	return fnv1a(sum, answer->text, answer->length);
 }
 
 /* The record at `at`, whose text stays the file's; its bytes, or 0: that is none. */

@@ -79,6 +79,15 @@ bool str_near(const char *a, const char *b)
 	return row[b_length] <= STR_NEAR_ERRORS && 2 * (size_t)row[b_length] <= MAX(a_length, b_length);
 }
 
+uint64_t fnv1a(uint64_t hash, const void *data, size_t length)
+{
+	const unsigned char *bytes = data;
+
+	for (size_t i = 0; i < length; i++)
+		hash = (hash ^ bytes[i]) * UINT64_C(0x100000001b3);
+	return hash;
+}
+
 int parse_u64(const char *text, uint64_t min, uint64_t max, uint64_t *ret)
 {
 	uint64_t value = 0;

@@ -77,6 +77,9 @@ bool str_near(const char *a, const char *b);
 
 /* A decimal number within [min, max], the whole string; 0 or -1 (nothing is set). No sign, no blanks, no octal. */
 int parse_u64(const char *text, uint64_t min, uint64_t max, uint64_t *ret);
+/* FNV-1a of what `hash` stands for (FNV1A_BEGIN: nothing) and the bytes: quick, and not a guard against forgery. */
+#define FNV1A_BEGIN UINT64_C(0xcbf29ce484222325)
+uint64_t fnv1a(uint64_t hash, const void *data, size_t length);
 
 /* The whole file below directory `at` (AT_FDCWD: a path), at most `max` bytes, NUL added behind `*ret_length` bytes. */
 int read_file_at(int at, const char *path, size_t max, char **ret, size_t *ret_length, struct err *err);

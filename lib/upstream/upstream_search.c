@@ -146,13 +146,9 @@ struct upstream_index {
 	struct indexed words[];
 };
 
-static uint64_t hash_of(const char *word) /* FNV-1a */
+static uint64_t hash_of(const char *word)
 {
-	uint64_t hash = UINT64_C(0xcbf29ce484222325);
-
-	for (; *word; word++)
-		hash = (hash ^ (unsigned char)*word) * UINT64_C(0x100000001b3);
-	return hash;
+	return fnv1a(FNV1A_BEGIN, word, strlen(word));
 }
 
 /* An index that is being made. */
