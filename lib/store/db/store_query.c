@@ -383,6 +383,14 @@ void query_bind_null(struct query *query, const char *name)
 		query->result = sqlite3_bind_null(query->statement, place);
 }
 
+void query_bind_int_if(struct query *query, const char *name, bool there, int64_t value)
+{
+	if (there)
+		query_bind_int(query, name, value);
+	else
+		query_bind_null(query, name);
+}
+
 void query_bind_text(struct query *query, const char *name, const char *text)
 {
 	int place = parameter(query, name);

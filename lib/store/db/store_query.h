@@ -77,6 +77,7 @@ void query_end(struct query *query);
 
 void query_bind_int(struct query *query, const char *name, int64_t value);
 void query_bind_null(struct query *query, const char *name);
+void query_bind_int_if(struct query *query, const char *name, bool there, int64_t value); /* else NULL */
 void query_bind_text(struct query *query, const char *name, const char *text); /* NULL: NULL */
 void query_bind_some(struct query *query, const char *name, const char *text); /* NULL or empty: NULL */
 /* TEXT where the bytes are UTF-8 without NUL, else BLOB; NULL data: NULL. Not copied: valid until the query ends. */

@@ -39,12 +39,10 @@ int store_uptime(struct store *store, int64_t *ret, struct err *err)
 
 void store_uptime_bind(struct store *store, struct query *query)
 {
-	int64_t served;
+	int64_t served = 0;
+	const bool known = store->mode == STORE_SERVE && store_uptime(store, &served, NULL) == 0;
 
-	if (store->mode == STORE_SERVE && store_uptime(store, &served, NULL) == 0)
-		query_bind_int(query, ":served", served);
-	else
-		query_bind_null(query, ":served");
+	query_bind_int_if(query, ":served", known, served);
 }
 
 static int save_work(struct store_txn *txn, void *arg, struct err *err)

@@ -116,22 +116,13 @@ static int add_row(struct store_txn *txn, struct adding *adding, struct err *err
 	auto_query struct query q = query_begin(txn->conn, SQL_BASELINE_ADD);
 
 	query_bind_text(&q, ":execution", e->id);
-	query_bind_text(&q, ":fingerprint", e->fingerprint);
 	query_bind_int(&q, ":created", e->created_us);
 	query_bind_int(&q, ":finished", e->finished_us);
-	query_bind_text(&q, ":verdict", e->verdict);
-	query_bind_text(&q, ":message", e->message);
-	if (e->exit_code >= 0)
-		query_bind_int(&q, ":exit_code", e->exit_code);
-	else
-		query_bind_null(&q, ":exit_code");
-	query_bind_int(&q, ":signal", e->signal);
+	store_execution_bind_outcome(&q, e);
 	query_bind_int(&q, ":user", e->run.cpu_user_us);
 	query_bind_int(&q, ":system", e->run.cpu_system_us);
 	query_bind_int(&q, ":memory", e->run.memory_peak_bytes);
 	query_bind_int(&q, ":deterministic", e->deterministic);
-	store_text_bind(&q, ":stdout", &e->stdout_text);
-	store_text_bind(&q, ":stderr", &e->stderr_text);
 	query_bind_int(&q, ":blessed", store_txn_now(txn));
 	query_bind_text(&q, ":author", blessing->author);
 	query_bind_text(&q, ":reason", blessing->reason);

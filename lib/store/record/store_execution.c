@@ -31,10 +31,7 @@ static int add_row(struct store_txn *txn, const struct store_execution *e, struc
 	query_bind_text(&q, ":owner", e->owner);
 	query_bind_some(&q, ":token", e->token_id);
 	query_bind_some(&q, ":session", e->session_id);
-	if (e->conversation_row != 0)
-		query_bind_int(&q, ":conversation", e->conversation_row);
-	else
-		query_bind_null(&q, ":conversation");
+	query_bind_int_if(&q, ":conversation", e->conversation_row != 0, e->conversation_row);
 	query_bind_int(&q, ":created", e->created_us != 0 ? e->created_us : store_txn_now(txn));
 	query_bind_text(&q, ":language", e->language);
 	query_bind_text(&q, ":fingerprint", e->fingerprint);
@@ -50,10 +47,7 @@ static int add_row(struct store_txn *txn, const struct store_execution *e, struc
 	query_bind_some(&q, ":task", e->task_id);
 	query_bind_some(&q, ":request", e->request_id);
 	query_bind_some(&q, ":trace", e->trace);
-	if (*e->sandbox_id)
-		query_bind_int(&q, ":sandbox_seq", e->sandbox_seq);
-	else
-		query_bind_null(&q, ":sandbox_seq");
+	query_bind_int_if(&q, ":sandbox_seq", *e->sandbox_id != '\0', e->sandbox_seq);
 	return query_run(&q, NULL, err);
 }
 
@@ -99,20 +93,24 @@ static int not_running(const char *id, struct err *err)
 		       "execution %s is not running here: it was recorded already, or belongs to another process", id);
 }
 
+void store_execution_bind_outcome(struct query *query, const struct store_execution *e)
+{
+	query_bind_text(query, ":fingerprint", e->fingerprint);
+	query_bind_text(query, ":verdict", e->verdict);
+	query_bind_text(query, ":message", e->message);
+	query_bind_int_if(query, ":exit_code", e->exit_code >= 0, e->exit_code);
+	query_bind_int(query, ":signal", e->signal);
+	store_text_bind(query, ":stdout", &e->stdout_text);
+	store_text_bind(query, ":stderr", &e->stderr_text);
+}
+
 /* *ret_conversation: the row's own, 0 if it has none. */
 static int finish_row(struct store_txn *txn, const struct store_execution *e, int64_t file_bytes,
 		      int64_t *ret_conversation, struct err *err)
 {
 	auto_query struct query q = query_begin(txn->conn, SQL_EXECUTION_FINISH);
 
-	query_bind_text(&q, ":fingerprint", e->fingerprint);
-	query_bind_text(&q, ":verdict", e->verdict);
-	query_bind_text(&q, ":message", e->message);
-	if (e->exit_code >= 0)
-		query_bind_int(&q, ":exit_code", e->exit_code);
-	else
-		query_bind_null(&q, ":exit_code");
-	query_bind_int(&q, ":signal", e->signal);
+	store_execution_bind_outcome(&q, e);
 	query_bind_int(&q, ":run_wall", e->run.wall_us);
 	query_bind_int(&q, ":run_user", e->run.cpu_user_us);
 	query_bind_int(&q, ":run_system", e->run.cpu_system_us);
@@ -126,8 +124,6 @@ static int finish_row(struct store_txn *txn, const struct store_execution *e, in
 	query_bind_text(&q, ":result", e->result_json);
 	query_bind_int(&q, ":stdout_truncated", e->stdout_truncated);
 	query_bind_int(&q, ":stderr_truncated", e->stderr_truncated);
-	store_text_bind(&q, ":stdout", &e->stdout_text);
-	store_text_bind(&q, ":stderr", &e->stderr_text);
 	query_bind_int(&q, ":file_bytes", file_bytes);
 	query_bind_text(&q, ":id", e->id);
 	query_bind_text(&q, ":instance", txn->store->instance);

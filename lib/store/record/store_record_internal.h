@@ -21,5 +21,8 @@ void store_seen(struct store *store, enum store_sql statement, const char *id, i
 int store_txn_task_abandon(struct store_txn *txn, const char *instance, struct err *err);
 int store_txn_task_expire(struct store_txn *txn, struct err *err);
 
-/* store_execution.c: the rows in execution_file count from now on */
+/* store_execution.c: how a run ended and what it printed, as parameters; not copied */
+struct store_execution;
+void store_execution_bind_outcome(struct query *query, const struct store_execution *e);
+/* the rows in execution_file count from now on */
 int store_txn_count_files(struct store_txn *txn, const char *id, struct err *err);

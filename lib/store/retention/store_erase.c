@@ -16,6 +16,7 @@
 #include "lib/store/blob/store_search.h"
 #include "lib/store/db/store_txn.h"
 #include "lib/store/record/store_file.h"
+#include "store_retention_internal.h"
 
 #define BATCH     64
 #define FILE_ROWS 200 /* in one transaction */
@@ -33,6 +34,18 @@ struct batch {
 	bool begun; /* the next one's texts are leaving the index */
 };
 
+void store_erase_bind(struct query *query, const struct store_erase *erase, const struct store_range *range,
+		      const char *after)
+{
+	query_bind_text(query, ":after", after);
+	query_bind_text(query, ":from", range->from);
+	query_bind_text(query, ":to", range->to);
+	query_bind_text(query, ":owner", erase->owner);
+	query_bind_text(query, ":conversation", erase->conversation);
+	query_bind_int(query, ":before", erase->before_us);
+	query_bind_text(query, ":what", whats[erase->what]);
+}
+
 static int list_runs(struct store *store, const struct store_erase *erase, const char *after, struct batch *ret,
 		     struct err *err)
 {
@@ -43,13 +56,7 @@ static int list_runs(struct store *store, const struct store_erase *erase, const
 		return failed;
 	auto_read struct query q = store_read(store, SQL_ERASE_LIST, err);
 
-	query_bind_text(&q, ":after", after);
-	query_bind_text(&q, ":from", range.from);
-	query_bind_text(&q, ":to", range.to);
-	query_bind_text(&q, ":owner", erase->owner);
-	query_bind_text(&q, ":conversation", erase->conversation);
-	query_bind_int(&q, ":before", erase->before_us);
-	query_bind_text(&q, ":what", whats[erase->what]);
+	store_erase_bind(&q, erase, &range, after);
 	query_bind_int(&q, ":limit", BATCH);
 	ret->count = ret->done = 0;
 	while (ret->count < BATCH && (found = query_next(&q, err)) > 0)

@@ -26,13 +26,7 @@ static int number(struct store *store, enum store_sql which, const struct store_
 		return failed;
 	auto_read struct query q = store_read(store, which, err);
 
-	query_bind_text(&q, ":after", "");
-	query_bind_text(&q, ":from", range.from);
-	query_bind_text(&q, ":to", range.to);
-	query_bind_text(&q, ":owner", erase->owner);
-	query_bind_text(&q, ":conversation", erase->conversation);
-	query_bind_int(&q, ":before", erase->before_us);
-	query_bind_text(&q, ":what", erase->what == STORE_ERASE_CONTENT ? "content" : "output");
+	store_erase_bind(&q, erase, &range, "");
 	failed = query_next(&q, err);
 	if (failed < 0)
 		return failed;

@@ -2,6 +2,12 @@
 #pragma once
 
 #include "lib/store/db/store_txn.h"
+#include "store_erase.h"
+
+/* store_erase.c: the parameters by which a statement finds the runs of an erasure, from behind `after` on. Nothing is
+ * copied. */
+void store_erase_bind(struct query *query, const struct store_erase *erase, const struct store_range *range,
+		      const char *after);
 
 /* store_retain.c */
 void store_retain_start(struct store *store); /* where the oldest give way, and this is the gateway */
