@@ -190,17 +190,6 @@ static int load_key(struct store *store, struct err *err)
 	return 0;
 }
 
-/* The file is made here and not by SQLite, which would leave its mode to the umask. */
-static int make_database(struct store *store, struct err *err)
-{
-	auto_free char *path = store_database_path(store);
-	auto_close int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-
-	if (fd < 0 || store_give(store, fd) < 0 || fsync(store->dir_fd) < 0)
-		return open_error(store, path, err);
-	return 0;
-}
-
 /* An empty database next to contents is a loss and no first start: the garbage collector would remove them all. Nor is
  * a folder that a restore has not filled yet; nothing is made there, so that the restore can be repeated. */
 static int check_first_start(struct store *store, const char *path, struct err *err)
@@ -220,18 +209,23 @@ static int check_first_start(struct store *store, const char *path, struct err *
 		path, store->path);
 }
 
-static int make_if_missing(struct store *store, const char *path, struct err *err)
+/* The file is made here and not by SQLite, which would leave its mode to the umask. */
+static int make_database(struct store *store, const char *path, struct err *err)
 {
 	const bool missing = faccessat(store->dir_fd, STORE_DATABASE, F_OK, 0) < 0;
 	int failed = missing ? check_first_start(store, path, err) : 0;
 
-	return failed < 0 ? failed : make_database(store, err);
+	if (failed < 0)
+		return failed;
+	auto_close int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+
+	return fd < 0 || store_give(store, fd) < 0 || fsync(store->dir_fd) < 0 ? open_error(store, path, err) : 0;
 }
 
 static int open_writer(struct store *store, struct err *err)
 {
 	auto_free char *path = store_database_path(store);
-	int version, failed = store->mode == STORE_SERVE ? make_if_missing(store, path, err) : 0;
+	int version, failed = store->mode == STORE_SERVE ? make_database(store, path, err) : 0;
 
 	if (failed == 0)
 		failed = store_conn_open(path, STORE_CONN_WRITER, &store->writer, &version, err);
@@ -267,6 +261,27 @@ static struct store *store_new(enum store_mode mode)
 	return store;
 }
 
+static int open_to_write(struct store *store, struct err *err)
+{
+	int failed = store_folder_open(store, "instances", 0700, &store->instances_fd, err);
+
+	if (failed == 0)
+		failed = open_writer(store, err);
+	if (failed == 0 && store->mode == STORE_SERVE)
+		unlinkat(store->dir_fd, STORE_RESTORE_MARK, 0); /* no restore may replace what is there */
+	if (failed == 0)
+		failed = store_writer_start(store, store_abandoned_end, err);
+	if (failed == 0)
+		failed = store_uptime_begin(store, err);
+	if (failed == 0)
+		failed = store_instance_begin(store, err);
+	if (failed == 0)
+		failed = store_reap(store, err);
+	if (failed == 0 && store->mode == STORE_SERVE)
+		store_reserve_keep(store);
+	return failed;
+}
+
 static int open_steps(struct store *store, const char *data_dir, struct err *err)
 {
 	int failed = open_dir(store, data_dir, err);
@@ -282,24 +297,7 @@ static int open_steps(struct store *store, const char *data_dir, struct err *err
 		failed = store_folder_open(store, "blobs", 0750, &store->blobs_fd, err);
 	if (failed == 0)
 		failed = store_folder_open(store, "running", 0700, &store->running_fd, err);
-	if (failed == 0 && store->mode != STORE_READ) {
-		failed = store_folder_open(store, "instances", 0700, &store->instances_fd, err);
-		if (failed == 0)
-			failed = open_writer(store, err);
-		if (failed == 0 && store->mode == STORE_SERVE)
-			unlinkat(store->dir_fd, STORE_RESTORE_MARK, 0); /* no restore may replace what is there */
-		if (failed == 0)
-			failed = store_writer_start(store, store_abandoned_end, err);
-		if (failed == 0)
-			failed = store_uptime_begin(store, err);
-		if (failed == 0)
-			failed = store_instance_begin(store, err);
-		if (failed == 0)
-			failed = store_reap(store, err);
-		if (failed == 0 && store->mode == STORE_SERVE)
-			store_reserve_keep(store);
-	}
-	return failed;
+	return failed == 0 && store->mode != STORE_READ ? open_to_write(store, err) : failed;
 }
 
 int store_open(const char *data_dir, enum store_mode mode, struct store **ret, struct err *err)
