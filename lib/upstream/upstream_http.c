@@ -227,19 +227,30 @@ static void transfer_done(struct transfer *transfer)
 		fail_transfer(transfer, FAILURE_GARBLED, "it holds no answer to the request");
 }
 
+/* To be handed out, or to be read on. */
+static bool has_something(const struct transfer *transfer)
+{
+	return transfer->done || transfer->first != NULL || transfer->paused;
+}
+
 /* What came is handed out. What came of a connection that rests waits, and no more of it is read (take_body). */
 static void turn_transfer(struct transfer *transfer)
 {
 	struct upstream_connection *connection = transfer->connection;
-	const int64_t began_us = share_clock();
 
-	if (transfer->done)
-		transfer_done(transfer);
-	else if (transfer->first != NULL)
-		deliver_events(transfer);
-	else if (transfer->paused && !(transfer->paused = false))
-		curl_easy_pause(transfer->easy, CURLPAUSE_CONT);
-	share_charge_large(&connection->share, began_us);
+	if (has_something(transfer)) {
+		const int64_t began_us = share_clock();
+
+		if (transfer->done) {
+			transfer_done(transfer);
+		} else if (transfer->first != NULL) {
+			deliver_events(transfer);
+		} else {
+			transfer->paused = false;
+			curl_easy_pause(transfer->easy, CURLPAUSE_CONT);
+		}
+		share_charge_large(&connection->share, began_us);
+	}
 	if (!transfer->dead && transfer->easy == NULL && transfer->resume_us <= connection->loop->now_us)
 		http_transfer_begin(transfer, connection, "GET",
 				    transfer->sse.id[0] != '\0' ? transfer->sse.id : NULL);
@@ -278,8 +289,7 @@ int64_t http_wake(const struct connection_loop *loop)
 	for (const struct transfer *transfer = http->transfers; transfer != NULL; transfer = transfer->next) {
 		if (transfer->easy == NULL)
 			wake = MIN(wake, transfer->dead ? 0 : transfer->resume_us);
-		else if (transfer->connection != NULL &&
-			 (transfer->done || transfer->first != NULL || transfer->paused))
+		else if (transfer->connection != NULL && has_something(transfer))
 			wake = MIN(wake, transfer->connection->share.rests_until_us);
 	}
 	return wake;

@@ -159,13 +159,12 @@ static int open_jail(struct jailed *jailed, const int fds[3], struct err *err)
 		.service = true,
 		.label = label,
 	};
-	int result = 0;
 
-	if (jails->client == NULL && (result = jail_client_dial(jails->config, &jails->client, 1, err)) < 0)
+	if (jails->client == NULL && jail_client_dial(jails->config, &jails->client, 1, err) < 0)
 		return err_wrap(err, "connecting to the jailer");
-	if (result == 0)
-		result = jail_open(jails->client, &spec, jailed->data != NULL ? &events : &no_files, jailed,
-				   &jailed->jail, err);
+	int result = jail_open(jails->client, &spec, jailed->data != NULL ? &events : &no_files, jailed, &jailed->jail,
+			       err);
+
 	if (result == 0 && jailed->data != NULL)
 		result = upstream_data_fill(jailed->data, jailed->jail, err);
 	if (result == 0)

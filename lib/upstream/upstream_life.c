@@ -122,8 +122,6 @@ void connection_end(struct upstream_order *order, struct upstream_answer *answer
 {
 	struct upstream_connection *connection = order->connection;
 	struct upstream_order **at = &connection->orders;
-	bool result = answer->kind == UPSTREAM_RESULT;
-	const char *text = result ? answer->result : answer->text;
 	auto_buf struct buf out;
 
 	if (order->exchange != NULL)
@@ -141,10 +139,14 @@ void connection_end(struct upstream_order *order, struct upstream_answer *answer
 	answer->finished_us = clock_now_us();
 	/* The texts that leave go through the mask. */
 	buf_init(&out, SIZE_MAX);
-	mask_bytes(connection->mask, text, result ? answer->length : strlen(text), &out);
-	*(result ? &answer->result : &answer->text) = out.data;
-	if (result)
+	if (answer->kind == UPSTREAM_RESULT) {
+		mask_bytes(connection->mask, answer->result, answer->length, &out);
+		answer->result = out.data;
 		answer->length = out.length;
+	} else {
+		mask_bytes(connection->mask, answer->text, strlen(answer->text), &out);
+		answer->text = out.data;
+	}
 	if (order->list) {
 		struct err err = ERR_INIT;
 

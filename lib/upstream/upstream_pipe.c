@@ -214,13 +214,12 @@ static void take_line(struct pipe_wire *wire, const char *text, size_t length)
 	size_t at = 0;
 
 	buf_init(&clean, wire->line.max);
-	if (raw_check(text, length, &clean, &err) < 0) {
+	const bool valid = raw_check(text, length, &clean, &err) == 0;
+
+	value = valid ? raw_value(clean.data, clean.length) : (struct raw){0};
+	if (!valid)
 		wrong_line(wire, text, length, &err);
-		share_charge_large(share, began_us);
-		return;
-	}
-	value = raw_value(clean.data, clean.length);
-	if (raw_is_object(value))
+	else if (raw_is_object(value))
 		connection_received(wire->connection, NULL, value);
 	while (wire->connection != NULL && raw_item(value, &at, &item))
 		connection_received(wire->connection, NULL, item);
