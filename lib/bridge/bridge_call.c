@@ -433,6 +433,8 @@ static size_t add_record(struct bridge_connection *connection, const struct brid
 	struct bridge_run *run = connection->run;
 	struct bridge_report *report = &run->report;
 	const char *tool = frame->op == BRIDGE_READ ? frame->uri : frame->tool;
+	const char *arguments = frame->arguments ? frame->arguments : "{}";
+	const size_t length = frame->arguments ? frame->length : strlen(arguments);
 
 	if (report->count >= (size_t)run->spec.caps.calls + BRIDGE_REFUSED_KEPT)
 		return SIZE_MAX;
@@ -443,13 +445,12 @@ static size_t add_record(struct bridge_connection *connection, const struct brid
 		.server = xstrdup(frame->server),
 		.tool = xstrdup(tool),
 		.is_read = frame->op == BRIDGE_READ,
-		.arguments = xmemdup(frame->arguments ? frame->arguments : "{}", frame->arguments ? frame->length : 2),
+		.arguments = xmemdup(arguments, length),
 		.state = "refused",
 		.queued_us = clock_now_us(),
 	};
 	/* Here and not at the run's end: there the thread that ends all runs would do it, for all calls at once. */
-	bridge_record_hash(report->records[report->count].arguments, frame->arguments ? frame->length : 2,
-			   report->records[report->count].arguments_hash);
+	bridge_record_hash(arguments, length, report->records[report->count].arguments_hash);
 	return report->count++;
 }
 

@@ -262,18 +262,19 @@ void bridge_settle(struct bridge *bridge)
 			const bool unsettled = one->unsettled && one->fd >= 0;
 
 			one->unsettled = false;
-			const int64_t began_us = unsettled ? share_clock() : 0;
-			const bool gone = unsettled && !flush(one);
+			if (!unsettled)
+				continue;
+			const int64_t began_us = share_clock();
+			const bool there = flush(one);
 
-			if (unsettled)
-				share_charge_large(&run->share, began_us);
-			if (gone) {
+			share_charge_large(&run->share, began_us);
+			if (!there) {
 				bridge_connection_close(one);
-			} else if (unsettled) {
-				consume(one);
-				bridge_begin_waiting(run);
-				bridge_connection_watch(one);
+				continue;
 			}
+			consume(one);
+			bridge_begin_waiting(run);
+			bridge_connection_watch(one);
 		}
 }
 
