@@ -232,6 +232,31 @@ static int repeat(const struct restore *restore, const struct config *config, co
 	return 0;
 }
 
+/* The way back from a release; the older one is installed next. */
+static int roll_back(const struct restore *restore, const struct config *config, struct err *err)
+{
+	struct store_rollback back;
+	int result = store_rollback(config->data_dir, &back, err);
+
+	if (result < 0)
+		return result;
+	if (restore->common.json) {
+		auto_json struct json_object *object = json_object_new_object();
+
+		json_add_int(object, "from", back.from);
+		json_add_int(object, "schema", back.to);
+		json_add_int(object, "executions", back.executions);
+		json_add_int(object, "lost", back.lost);
+		json_add_string(object, "set_aside", back.set_aside);
+		cli_print_json(stdout, object, false);
+		return CLI_OK;
+	}
+	printf("the database is of version %d again, with %lld executions; %lld that were recorded since are in %s\n"
+	       "install the release that it is of before the gateway starts, which would upgrade it again\n",
+	       back.to, (long long)back.executions, (long long)back.lost, back.set_aside);
+	return CLI_OK;
+}
+
 static int restore_run(void *options, struct err *err)
 {
 	const struct restore *restore = options;
@@ -248,30 +273,8 @@ static int restore_run(void *options, struct err *err)
 	if (!*config.data_dir)
 		return err_set(err, ERR_INVALID,
 			       "there is no data_dir: name a configuration with --config or SALLYPORT_CONFIG");
-	if (restore->before_upgrade) {
-		/* The way back from a release; the older one is installed next. */
-		struct store_rollback back;
-		result = store_rollback(config.data_dir, &back, err);
-
-		if (result < 0)
-			return result;
-		if (restore->common.json) {
-			auto_json struct json_object *object = json_object_new_object();
-
-			json_add_int(object, "from", back.from);
-			json_add_int(object, "schema", back.to);
-			json_add_int(object, "executions", back.executions);
-			json_add_int(object, "lost", back.lost);
-			json_add_string(object, "set_aside", back.set_aside);
-			cli_print_json(stdout, object, false);
-			return CLI_OK;
-		}
-		printf("the database is of version %d again, with %lld executions; %lld that were recorded since are "
-		       "in %s\n"
-		       "install the release that it is of before the gateway starts, which would upgrade it again\n",
-		       back.to, (long long)back.executions, (long long)back.lost, back.set_aside);
-		return CLI_OK;
-	}
+	if (restore->before_upgrade)
+		return roll_back(restore, &config, err);
 	const struct store_restore request = {.dir = restore->common.args[0],
 					      .data_dir = config.data_dir,
 					      .key = restore->key,

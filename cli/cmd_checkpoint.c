@@ -84,6 +84,36 @@ static int sign_once(const struct checkpoint *checkpoint, struct audit_signer *s
 	return failed;
 }
 
+static int sign(const struct checkpoint *checkpoint, const char *state, struct err *err)
+{
+	auto_config struct config config = {0};
+	struct audit_signer signer = {.dir_fd = -1, .leaves_fd = -1};
+	struct err cause = ERR_INIT;
+	int result = cli_load_config(&checkpoint->common, &config, err);
+
+	for (size_t i = 0; result == 0 && i < checkpoint->anchors.count; i++)
+		result = audit_anchor_check(checkpoint->anchors.items[i], err);
+	if (result == 0 && checkpoint->metrics)
+		result = metrics_read(checkpoint->metrics, err);
+	if (result == 0)
+		result = audit_signer_open(state, checkpoint->key, &signer, err);
+	while (result == 0) {
+		result = sign_once(checkpoint, &signer, config.data_dir, err);
+		if (checkpoint->metrics && metrics_write(checkpoint->metrics, &cause) < 0) {
+			cli_complain(&cause);
+			result = result == 0 ? CLI_DIFFERENT : result;
+		}
+		if (result < 0 || checkpoint->every == 0)
+			break;
+		const struct timespec pause = {.tv_sec = checkpoint->every};
+
+		nanosleep(&pause, NULL);
+		result = 0; /* an anchor that failed is tried again */
+	}
+	audit_signer_close(&signer);
+	return result;
+}
+
 static int checkpoint_run(void *options, struct err *err)
 {
 	const struct checkpoint *checkpoint = options;
@@ -91,34 +121,8 @@ static int checkpoint_run(void *options, struct err *err)
 	auto_buf struct buf vkey = {0};
 	int result;
 
-	if (!checkpoint->init) {
-		auto_config struct config config = {0};
-		struct audit_signer signer = {.dir_fd = -1, .leaves_fd = -1};
-		struct err cause = ERR_INIT;
-		result = cli_load_config(&checkpoint->common, &config, err);
-
-		for (size_t i = 0; result == 0 && i < checkpoint->anchors.count; i++)
-			result = audit_anchor_check(checkpoint->anchors.items[i], err);
-		if (result == 0 && checkpoint->metrics)
-			result = metrics_read(checkpoint->metrics, err);
-		if (result == 0)
-			result = audit_signer_open(state, checkpoint->key, &signer, err);
-		while (result == 0) {
-			result = sign_once(checkpoint, &signer, config.data_dir, err);
-			if (checkpoint->metrics && metrics_write(checkpoint->metrics, &cause) < 0) {
-				cli_complain(&cause);
-				result = result == 0 ? CLI_DIFFERENT : result;
-			}
-			if (result < 0 || checkpoint->every == 0)
-				break;
-			const struct timespec pause = {.tv_sec = checkpoint->every};
-
-			nanosleep(&pause, NULL);
-			result = 0; /* an anchor that failed is tried again */
-		}
-		audit_signer_close(&signer);
-		return result;
-	}
+	if (!checkpoint->init)
+		return sign(checkpoint, state, err);
 	buf_init(&vkey, AUDIT_NOTE_MAX);
 	result = audit_signer_init(state, checkpoint->init, &vkey, err);
 	if (result == 0)

@@ -221,8 +221,7 @@ static int forget_run(void *options, struct err *err)
 const struct cli_command cmd_forget = {
 	.name = "forget",
 	.summary = "Erase the content of runs and conversations",
-	.help =
-			"Erases code, input, arguments, environment, output and files, and all contents that nothing else uses. "
+	.help = "Erases code, input, arguments, environment, output and files, and all contents that nothing else uses. "
 		"The fact of the run remains (when, for whom, its size and its end), and the audit log can still be verified. "
 		"A content younger than six hours leaves the disk when it is six hours old. "
 		"Backups keep their copies. "

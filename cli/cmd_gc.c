@@ -30,13 +30,18 @@ static void progress(void *arg, const char *step, int64_t done, int64_t total)
 
 int gc_open_store(const struct cli_common *common, struct config *ret_config, struct store **ret, struct err *err)
 {
-	auto_config struct config config = {0};
+	struct config config = {0};
 	int result = cli_load_config(common, &config, err);
 
 	if (result < 0)
 		return result;
 	store_reserve_release(config.data_dir);
-	return cli_open_store(common, STORE_WRITE, ret_config, ret, err);
+	result = store_open(config.data_dir, STORE_WRITE, ret, err);
+	if (result < 0)
+		config_clear(&config);
+	else
+		*ret_config = config;
+	return result;
 }
 
 int gc_collect(struct store *store, bool dry, bool vacuum, struct store_collected *ret, struct err *err)

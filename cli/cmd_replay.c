@@ -72,32 +72,35 @@ static const struct cli_group replay_groups[] = {
 	{0},
 };
 
+/* A private jailer with the runner files of the old side. No thread is there yet that could read the environment. */
+static int open_old(struct replay_batch *batch, struct err *err)
+{
+	static const char name[] = "SALLYPORT_JAILER_RUNNERS_DIR";
+	struct config config = *batch->config; /* the same strings */
+	const char *now = getenv(name);
+	auto_free char *kept = now ? xstrdup(now) : NULL;
+
+	config.jailer.socket = NULL;
+	setenv(name, batch->options->old_runners, 1);
+	int result = cli_open_jailer(&config, &batch->old.client, 1, err);
+
+	if (result == 0)
+		result = jail_client_runners(batch->old.client, &batch->settings.old_runners, err);
+	if (kept)
+		setenv(name, kept, 1);
+	else
+		unsetenv(name);
+	return result < 0 ? err_wrap(err, "--old-runners") : 0;
+}
+
 static int open_runners(struct replay_batch *batch, struct err *err)
 {
 	int result = cli_open_jailer(batch->config, &batch->client, 1, err);
 
 	if (result == 0)
 		result = jail_client_runners(batch->client, &batch->runners, err);
-	if (result == 0 && batch->options->old_runners && (batch->settings.by & (REPLAY_BY_CPU | REPLAY_BY_MEMORY))) {
-		/* A private jailer with the runner files of the old side. No thread is there yet that could read the
-		 * environment. */
-		static const char name[] = "SALLYPORT_JAILER_RUNNERS_DIR";
-		struct config config = *batch->config; /* the same strings */
-		const char *now = getenv(name);
-		auto_free char *kept = now ? xstrdup(now) : NULL;
-
-		config.jailer.socket = NULL;
-		setenv(name, batch->options->old_runners, 1);
-		result = cli_open_jailer(&config, &batch->old.client, 1, err);
-
-		if (result == 0)
-			result = jail_client_runners(batch->old.client, &batch->settings.old_runners, err);
-		if (kept)
-			setenv(name, kept, 1);
-		else
-			unsetenv(name);
-		result = result < 0 ? err_wrap(err, "--old-runners") : 0;
-	}
+	if (result == 0 && batch->options->old_runners && (batch->settings.by & (REPLAY_BY_CPU | REPLAY_BY_MEMORY)))
+		result = open_old(batch, err);
 	if (result == 0)
 		replay_settings_key(&batch->settings, batch->runners, batch->key);
 	if (result == 0 && batch->settings.live)

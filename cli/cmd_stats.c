@@ -306,6 +306,36 @@ static void add_refusal(void *arg, const struct store_refusal *refusal)
 	group->runs += refusal->count;
 }
 
+static int show_limits(struct adding *adding, struct store *store, struct err *err)
+{
+	static const struct cli_field fields[] = {
+		{"limit", "LIMIT", CLI_AS_TEXT, CLI_BOLD, 0},   {"owner", "OWNER", CLI_AS_TEXT, 0, 0},
+		{"refused", "REFUSED", CLI_AS_COUNT, 0, 0},     {"first_us", "FIRST", CLI_AS_TIME, 0, 0},
+		{"last_us", "LAST", CLI_AS_TIME, 0, 0},
+	};
+	const struct cli_filter *filter = &adding->stats->filter;
+	int result = store_refused_list(store, filter->since_us, filter->until_us, add_refusal, adding, err);
+
+	if (result == 0 && adding->count > 0)
+		qsort(adding->groups, adding->count, sizeof(*adding->groups), by_runs);
+	for (size_t i = 0; i < MIN(adding->count, adding->most); i++) {
+		struct group *group = &adding->groups[i];
+		struct json_object *row = json_object_new_object();
+		char *owner = group->key + strcspn(group->key, " ");
+
+		*owner = '\0';
+		json_add_string(row, "limit", group->key);
+		json_add_string(row, "owner", owner + 1);
+		json_add_int(row, "refused", group->runs);
+		json_add_int(row, "first_us", group->first_us);
+		json_add_int(row, "last_us", group->last_us);
+		json_object_array_add(adding->rows, row);
+	}
+	if (result == 0)
+		cli_print_rows(adding->rows, fields, ARRAY_SIZE(fields), adding->stats->common.json);
+	return result;
+}
+
 static void add_owner(void *arg, const struct store_view_owner *owner)
 {
 	struct adding *adding = arg;
@@ -382,6 +412,25 @@ static int add_slow(void *arg, const struct store_execution *e)
 	return 0;
 }
 
+static int show_slowest(struct adding *adding, struct store *store, struct err *err)
+{
+	static const struct cli_field fields[] = {
+		{"id", "RUN", CLI_AS_TEXT, CLI_BOLD, 0},        {"created_us", "STARTED", CLI_AS_TIME, 0, 0},
+		{"owner", "OWNER", CLI_AS_TEXT, 0, 0},          {"language", "LANGUAGE", CLI_AS_TEXT, 0, 0},
+		{"verdict", "", CLI_AS_TEXT, 0, 0},             {"wall", "WALL", CLI_AS_DURATION, 0, 0},
+		{"cpu", "CPU", CLI_AS_DURATION, 0, 0},
+	};
+	struct store_filter filter;
+
+	cli_filter_to_store(&adding->stats->filter, &filter);
+	int result = store_execution_list(store, &filter, add_slow, adding, err);
+
+	keep_slowest(adding);
+	if (result == 0)
+		cli_print_rows(adding->rows, fields, ARRAY_SIZE(fields), adding->stats->common.json);
+	return result;
+}
+
 static int stats_run(void *options, struct err *err)
 {
 	struct stats *stats = options;
@@ -396,50 +445,13 @@ static int stats_run(void *options, struct err *err)
 	if (stats->by == NULL)
 		stats->by = "owner";
 	adding.most = stats->limit > 0 ? (size_t)stats->limit : by_time(stats) ? SIZE_MAX : SHOWN;
-	if (streq(stats->by, "limit")) {
-		static const struct cli_field fields[] = {
-			{"limit", "LIMIT", CLI_AS_TEXT, CLI_BOLD, 0}, {"owner", "OWNER", CLI_AS_TEXT, 0, 0},
-			{"refused", "REFUSED", CLI_AS_COUNT, 0, 0},   {"first_us", "FIRST", CLI_AS_TIME, 0, 0},
-			{"last_us", "LAST", CLI_AS_TIME, 0, 0},
-		};
-		const struct cli_filter *filter = &adding.stats->filter;
-		result = store_refused_list(store, filter->since_us, filter->until_us, add_refusal, &adding, err);
-
-		if (result == 0 && adding.count > 0)
-			qsort(adding.groups, adding.count, sizeof(*adding.groups), by_runs);
-		for (size_t i = 0; i < MIN(adding.count, adding.most); i++) {
-			struct group *group = &adding.groups[i];
-			struct json_object *row = json_object_new_object();
-			char *owner = group->key + strcspn(group->key, " ");
-
-			*owner = '\0';
-			json_add_string(row, "limit", group->key);
-			json_add_string(row, "owner", owner + 1);
-			json_add_int(row, "refused", group->runs);
-			json_add_int(row, "first_us", group->first_us);
-			json_add_int(row, "last_us", group->last_us);
-			json_object_array_add(adding.rows, row);
-		}
-		if (result == 0)
-			cli_print_rows(adding.rows, fields, ARRAY_SIZE(fields), adding.stats->common.json);
-	} else if (streq(stats->by, "disk"))
+	if (streq(stats->by, "limit"))
+		result = show_limits(&adding, store, err);
+	else if (streq(stats->by, "disk"))
 		result = show_disk(&adding, store, config.retention.owner_mb << 20, err);
-	else if (streq(stats->by, "slowest")) {
-		static const struct cli_field fields[] = {
-			{"id", "RUN", CLI_AS_TEXT, CLI_BOLD, 0}, {"created_us", "STARTED", CLI_AS_TIME, 0, 0},
-			{"owner", "OWNER", CLI_AS_TEXT, 0, 0},   {"language", "LANGUAGE", CLI_AS_TEXT, 0, 0},
-			{"verdict", "", CLI_AS_TEXT, 0, 0},      {"wall", "WALL", CLI_AS_DURATION, 0, 0},
-			{"cpu", "CPU", CLI_AS_DURATION, 0, 0},
-		};
-		struct store_filter filter;
-
-		cli_filter_to_store(&adding.stats->filter, &filter);
-		result = store_execution_list(store, &filter, add_slow, &adding, err);
-
-		keep_slowest(&adding);
-		if (result == 0)
-			cli_print_rows(adding.rows, fields, ARRAY_SIZE(fields), adding.stats->common.json);
-	} else
+	else if (streq(stats->by, "slowest"))
+		result = show_slowest(&adding, store, err);
+	else
 		result = sum_up(&adding, store, err);
 	for (size_t i = 0; i < adding.count; i++)
 		free(adding.groups[i].walls);

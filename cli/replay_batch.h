@@ -5,11 +5,11 @@
  */
 #pragma once
 
-#include "cli.h"
 #include <pthread.h>
 
-#include "replay.h"
+#include "cli.h"
 #include "lib/store/transfer/store_results.h"
+#include "replay.h"
 
 /* replay_shard.c: which part of the executions is this process's; by a hash of the id, so that one more moves no
  * other. */

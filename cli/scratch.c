@@ -113,33 +113,31 @@ static char *make_folder(const char *base, int *ret_lock, struct err *err)
 int cli_scratch(char **ret, struct err *err)
 {
 	const char *base = getenv("TMPDIR");
-	int ends[2], lock = -1, result;
+	auto_close int lock = -1;
+	int ends[2];
 
 	if (!base || *base != '/')
 		base = "/tmp";
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return err_errno(err, "making a pipe");
+	auto_close int end = ends[0];
+	auto_close int ours = ends[1];
 	remove_leftovers(base);
 	auto_free char *path = make_folder(base, &lock, err);
 
 	if (!path)
 		return -(int)err->code;
-	if (pipe2(ends, O_CLOEXEC) < 0) {
-		result = err_errno(err, "making a pipe");
-		rmdir(path);
-		close(lock);
-		return result;
-	}
 	pid_t child = fork();
 
-	if (child == 0)
-		wait_and_remove(ends[0], lock, path);
-	close(ends[0]); /* the other end stays open until we are gone, and so does the lock */
 	if (child < 0) {
-		result = err_errno(err, "starting a process");
-		close(ends[1]);
+		err_errno(err, "starting a process");
 		rmdir(path);
-		close(lock);
-		return result;
+		return -(int)err->code;
 	}
+	if (child == 0)
+		wait_and_remove(end, lock, path);
+	steal_fd(&ours); /* stays open until we are gone, and so does the lock */
+	steal_fd(&lock);
 	*ret = steal(&path);
 	return 0;
 }
