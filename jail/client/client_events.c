@@ -266,12 +266,14 @@ static int wait_event(struct jail_client *client, int timeout_ms, struct err *er
 }
 
 /* A jailer that hangs takes connections, too: the kernel does that for it. */
-static int ask(struct jail_client *client, struct json_object *head, int seconds, struct json_object **ret,
+static int ask(struct jail_client *client, enum wire_verb verb, bool known, int seconds, struct json_object **ret,
 	       struct err *err)
 {
-	auto_free char *verb = xstrdup(json_get_string(head, "verb"));
+	struct json_object *head = wire_head_verb(verb, -1);
 	int64_t until_us = clock_monotonic_us() + seconds * 1000000LL, left_us;
 
+	if (known)
+		json_add_bool(head, "known", true);
 	client->document_wanted = true;
 	int result = client_send(client, head, NULL, err);
 	while (result == 0 && client->document_wanted && (left_us = until_us - clock_monotonic_us()) > 0)
@@ -280,7 +282,7 @@ static int ask(struct jail_client *client, struct json_object *head, int seconds
 		jail_client_kill(client);
 		result = err_set(err, ERR_UNAVAILABLE,
 				 "the jailer does not answer (%s) within %d s: look at its log, or restart it",
-				 verb, seconds);
+				 wire_verb_text(verb), seconds);
 	}
 	if (result == 0)
 		*ret = steal(&client->document);
@@ -289,20 +291,17 @@ static int ask(struct jail_client *client, struct json_object *head, int seconds
 
 int jail_client_info(struct jail_client *client, struct json_object **ret, struct err *err)
 {
-	return ask(client, wire_head_verb(WIRE_INFO, -1), JAIL_ANSWER_SECONDS, ret, err);
+	return ask(client, WIRE_INFO, false, JAIL_ANSWER_SECONDS, ret, err);
 }
 
 int jail_client_runners(struct jail_client *client, struct json_object **ret, struct err *err)
 {
-	return ask(client, wire_head_verb(WIRE_RUNNERS, -1), JAIL_RUNNERS_SECONDS, ret, err);
+	return ask(client, WIRE_RUNNERS, false, JAIL_RUNNERS_SECONDS, ret, err);
 }
 
 int jail_client_runners_known(struct jail_client *client, struct json_object **ret, struct err *err)
 {
-	struct json_object *head = wire_head_verb(WIRE_RUNNERS, -1);
-
-	json_add_bool(head, "known", true);
-	return ask(client, head, JAIL_ANSWER_SECONDS, ret, err);
+	return ask(client, WIRE_RUNNERS, true, JAIL_ANSWER_SECONDS, ret, err);
 }
 
 int jail_client_runners_follow(struct jail_client *client, void (*known)(void *arg, struct json_object *runners),
