@@ -173,20 +173,19 @@ struct row {
 static int compare_row(struct work *work, const struct store_audit_found *found, const struct store_audit_parts *parts,
 		       const struct row *row, struct err *err)
 {
-	struct work *w = work;
 	/* Earlier releases erased with the output of a run what its calls said, and left the details. */
 	const int blanked = streq(found->kind, "call") ? is_erased(work, found, err) : 0;
 
 	if (blanked < 0)
 		return blanked;
 	if (!same(parts->facts, parts->facts_length, row->says.facts.data))
-		finding_at(w, AUDIT_COVERAGE, found->n, found->object, "the row says something else than its facts");
-	if (!w->bundle && !same(parts->principal, parts->principal_length, row->principal))
-		finding_at(w, AUDIT_COVERAGE, found->n, found->object, "the row has another owner");
+		finding_at(work, AUDIT_COVERAGE, found->n, found->object, "the row says something else than its facts");
+	if (!work->bundle && !same(parts->principal, parts->principal_length, row->principal))
+		finding_at(work, AUDIT_COVERAGE, found->n, found->object, "the row has another owner");
 	if (row->actor[0] != '\0' && !same(parts->actor, parts->actor_length, row->actor))
-		finding_at(w, AUDIT_COVERAGE, found->n, found->object, "the row names another token");
-	if (!blanked && found->salt != NULL && !same_details(w, found, row->says.details.data))
-		finding_at(w, AUDIT_CONTENT, found->n, found->object, "the row or its content was altered");
+		finding_at(work, AUDIT_COVERAGE, found->n, found->object, "the row names another token");
+	if (!blanked && found->salt != NULL && !same_details(work, found, row->says.details.data))
+		finding_at(work, AUDIT_CONTENT, found->n, found->object, "the row or its content was altered");
 	return 0;
 }
 

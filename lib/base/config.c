@@ -84,7 +84,7 @@ static const struct bind retention_table[] = {
 	PART(retention, when_full, BIND_STRING, 1, 16,
 	     "at owner_mb: refuse (calls of the owner are refused) or oldest (the content of the oldest runs is erased)"),
 	PART(retention, free_mb, BIND_INT, 0, INT64_MAX >> 20,
-			"minimum free space of data_dir's disk in MiB; with less nothing runs"),
+	     "minimum free space of data_dir's disk in MiB; with less nothing runs"),
 	PART(retention, free_inodes, BIND_INT, 0, INT64_MAX >> 20,
 	     "minimum free inodes of data_dir's disk; with fewer nothing runs"),
 	{0},
@@ -112,7 +112,7 @@ static const struct bind files_table[] = {
 static const struct bind metrics_table[] = {
 	PART(metrics, enabled, BIND_BOOL, 0, 0, "serve /metrics to this machine and to clients with the token"),
 	PART(metrics, token, BIND_STRING, 0, 256,
-			"bearer token for /metrics and /readyz from other machines; empty: none"),
+	     "bearer token for /metrics and /readyz from other machines; empty: none"),
 	{0},
 };
 
@@ -125,7 +125,7 @@ static const struct bind log_table[] = {
 static const struct bind health_table[] = {
 	PART(health, ready, BIND_BOOL, 0, 0, "serve /readyz"),
 	PART(health, disk_mb, BIND_INT, 0, INT64_MAX >> 20,
-			"minimum free space of data_dir's disk in MiB for /readyz to succeed"),
+	     "minimum free space of data_dir's disk in MiB for /readyz to succeed"),
 	{0},
 };
 
@@ -133,7 +133,7 @@ static const struct bind admin_table[] = {
 	PART(admin, enabled, BIND_BOOL, 0, 0, "serve the admin page below /admin"),
 	PART(admin, hours, BIND_INT, 1, 720, "hours after which a session must sign in again"),
 	PART(admin, idle_minutes, BIND_INT, 1, 1440,
-			"minutes without a request after which a session must sign in again"),
+	     "minutes without a request after which a session must sign in again"),
 	{0},
 };
 
@@ -146,7 +146,7 @@ static const struct bind network_table[] = {
 	     "send names to the proxy instead of the addresses that were checked"),
 	PART(network, connections, BIND_INT, 1, 4096, "concurrent connections of one program; more wait"),
 	PART(network, mb, BIND_INT, 0, 1000000,
-			"MB that one program may transfer, both directions together; 0: no limit"),
+	     "MB that one program may transfer, both directions together; 0: no limit"),
 	{0},
 };
 

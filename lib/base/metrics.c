@@ -192,21 +192,9 @@ static int64_t microseconds(struct timeval time)
 	return time.tv_sec * INT64_C(1000000) + time.tv_usec;
 }
 
-void metrics_process(void)
+/* Fields of /proc/self/stat behind the program's name, which may hold anything: 22 is the start, 24 resident pages. */
+static void read_stat(int64_t *ret_ticks, int64_t *ret_pages)
 {
-	struct rusage usage = {0};
-	struct rlimit limit = {0};
-	struct timespec up = {0};
-	int64_t ticks, pages;
-
-	getrusage(RUSAGE_SELF, &usage);
-	getrlimit(RLIMIT_NOFILE, &limit);
-	clock_gettime(CLOCK_BOOTTIME, &up);
-	/* Fields of /proc/self/stat behind the program's name, which may hold anything: 22 is the start, 24 resident
-	 * pages. */
-	int64_t *ret_ticks = &ticks;
-	int64_t *ret_pages = &pages;
-
 	char text[1024] = "";
 	FILE *file = fopen("/proc/self/stat", "re");
 	size_t length = file ? fread(text, 1, sizeof(text) - 1, file) : 0;
@@ -223,6 +211,19 @@ void metrics_process(void)
 		else if (number == 24)
 			*ret_pages = strtoll(field, NULL, 10);
 	}
+}
+
+void metrics_process(void)
+{
+	struct rusage usage = {0};
+	struct rlimit limit = {0};
+	struct timespec up = {0};
+	int64_t ticks, pages;
+
+	getrusage(RUSAGE_SELF, &usage);
+	getrlimit(RLIMIT_NOFILE, &limit);
+	clock_gettime(CLOCK_BOOTTIME, &up);
+	read_stat(&ticks, &pages);
 	metrics_set(METRIC_BUILD, SALLYPORT_VERSION, 1);
 	metrics_set(METRIC_PROCESS_CPU, NULL, microseconds(usage.ru_utime) + microseconds(usage.ru_stime));
 	metrics_set(METRIC_PROCESS_MEMORY, NULL, pages * sysconf(_SC_PAGESIZE));
