@@ -20,10 +20,9 @@
 #pragma once
 
 #include "lib/base/buf.h"
-#include "lib/base/mask.h"
 #include "lib/base/share.h"
 #include "upstream.h"
-#include "upstream_raw.h"
+#include "upstream_reader.h"
 #include "upstream_revision.h"
 
 #define CONNECTION_IN_FLIGHT 16
@@ -43,6 +42,7 @@ enum connection_era { ERA_UNKNOWN, ERA_MODERN, ERA_LEGACY };
 struct connection_loop {
 	const struct config *config;
 	void *multi; /* libcurl's, of upstream_http.c */
+	struct reader *reader;
 	size_t result_max;
 	int64_t now_us; /* clock_monotonic_us, of this turn */
 	int64_t next_id;
@@ -186,9 +186,10 @@ void connection_turn(struct upstream_connection *connection);
 int64_t connection_wake(const struct upstream_connection *connection);
 void connection_close(struct upstream_connection *connection); /* politely */
 
-/* From transports. `message` is one JSON-RPC message that passed raw_check; `via` NULL: it came over a pipe. */
+/* From transports. `via` NULL: it came over a pipe. */
 void connection_started(struct upstream_connection *connection);
-void connection_received(struct upstream_connection *connection, struct upstream_exchange *via, struct raw message);
+void connection_received(struct upstream_connection *connection, struct upstream_exchange *via,
+			 const struct incoming *incoming);
 void connection_failed(struct upstream_exchange *exchange, const struct failure *failure); /* frees it */
 void connection_lost(struct upstream_connection *connection, const char *why,
 		     const char *text); /* with all exchanges */
@@ -215,7 +216,7 @@ void connection_shake_failed(struct upstream_connection *connection, enum exchan
 			     const struct failure *failure);
 /* upstream_order.c: requests of orders and their answers. */
 void connection_send_order(struct upstream_order *order);
-void connection_answered(struct upstream_exchange *exchange, struct raw result, struct raw error);
+void connection_answered(struct upstream_exchange *exchange, const struct incoming *incoming);
 void connection_order_failed(struct upstream_order *order, enum exchange_kind kind, const struct failure *failure);
 void connection_order_free(struct upstream_order *order);
 void connection_next_round(struct upstream_order *order, char *responses); /* JSON, taken over; NULL: none */

@@ -45,6 +45,7 @@ static void http_forget(struct upstream_connection *connection, struct upstream_
 	if (transfer == NULL)
 		return;
 	http_transfer_end(transfer, http);
+	reader_free(steal(&transfer->reading));
 	transfer->exchange = NULL;
 	transfer->dead = true;
 }
@@ -75,29 +76,38 @@ static void fail_transfer(struct transfer *transfer, enum failure_kind kind, con
 	connection_failed(transfer->exchange, &(struct failure){.kind = kind, .text = text});
 }
 
+/* The reader has what comes first. */
+static bool waits(const struct transfer *transfer)
+{
+	return transfer->reading != NULL && !reader_done(transfer->reading);
+}
+
 static bool rests(const struct transfer *transfer)
 {
 	return share_rests(&transfer->connection->share, transfer->connection->loop->now_us);
 }
 
-/* One message, or an array of them as revision 2025-03-26 has it. */
-static void deliver(struct transfer *transfer, const char *text, size_t length)
+static void read_text(struct transfer *transfer, char *text, size_t length)
 {
-	auto_buf struct buf clean;
-	struct err err = ERR_INIT;
-	struct raw value, item;
-	size_t at = 0;
+	struct upstream_connection *connection = transfer->connection;
 
-	buf_init(&clean, length + HTTP_ENVELOPE);
-	if (raw_check(text, length, &clean, &err) < 0) {
-		fail_transfer(transfer, FAILURE_GARBLED, err.text);
-		return;
-	}
-	value = raw_value(clean.data, clean.length);
-	if (raw_is_object(value))
-		connection_received(transfer->connection, transfer->exchange, value);
-	while (transfer->exchange != NULL && raw_item(value, &at, &item))
-		connection_received(transfer->connection, transfer->exchange, item);
+	transfer->reading =
+		reader_read(connection->loop->reader, text, length, length + HTTP_ENVELOPE, connection->mask);
+}
+
+/* What was read; false: the reader has it still. */
+static bool deliver(struct transfer *transfer)
+{
+	if (transfer->reading == NULL || !reader_done(transfer->reading))
+		return transfer->reading == NULL;
+	auto_reading struct reading *reading = steal(&transfer->reading);
+
+	share_charge_large(&transfer->connection->share, share_clock() - reading->took_us);
+	if (reading->result < 0)
+		fail_transfer(transfer, FAILURE_GARBLED, reading->err.text);
+	for (size_t i = 0; transfer->exchange != NULL && i < reading->count; i++)
+		connection_received(transfer->connection, transfer->exchange, &reading->messages[i]);
+	return true;
 }
 
 /* A stream may have thousands: the rest of them is for the next turns. */
@@ -105,14 +115,14 @@ static void deliver_events(struct transfer *transfer)
 {
 	const int64_t began_us = share_clock();
 
-	while (transfer->exchange != NULL && transfer->first != NULL && share_clock() - began_us < EVENTS_US) {
+	while (deliver(transfer) && transfer->exchange != NULL && transfer->first != NULL &&
+	       share_clock() - began_us < EVENTS_US) {
 		struct message *message = transfer->first;
 
 		transfer->first = message->next;
 		if (transfer->first == NULL)
 			transfer->last = &transfer->first;
-		deliver(transfer, message->text, message->length);
-		free(message->text);
+		read_text(transfer, message->text, message->length);
 		free(message);
 	}
 }
@@ -148,20 +158,16 @@ static bool speaks_mcp(int status, bool session)
 
 static void status_came(struct transfer *transfer, int status)
 {
-	const struct buf *body = &transfer->body;
 	auto_free char *text = NULL;
-	auto_buf struct buf clean, page;
+	auto_buf struct buf page;
 	bool session = transfer->connection->session[0] != '\0';
+	auto_reading struct reading *reading = steal(&transfer->reading);
+	struct raw error = reading->count > 0 ? reading->messages[0].parts[PART_ERROR] : (struct raw){0};
 
-	buf_init(&clean, body->length + HTTP_ENVELOPE);
 	buf_init(&page, BRIEF);
-	bool json = raw_check(body->data, body->length, &clean, NULL) == 0;
-	struct raw value = raw_value(clean.data, clean.length),
-		   error = json ? raw_member(value, "error") : (struct raw){0};
-
 	if (raw_is_object(error) && speaks_mcp(status, session)) {
 		transfer->exchange->status = status;
-		connection_received(transfer->connection, transfer->exchange, value);
+		connection_received(transfer->connection, transfer->exchange, &reading->messages[0]);
 		if (transfer->exchange == NULL)
 			return;
 	}
@@ -194,14 +200,35 @@ static void transfer_failed(struct transfer *transfer)
 		fail_transfer(transfer, FAILURE_LOST, why);
 }
 
+/* It is whole, or the reader has it. */
+static void body_came(struct transfer *transfer, int status)
+{
+	if (!transfer->handed) {
+		const size_t length = transfer->body.length;
+
+		transfer->handed = true;
+		read_text(transfer, buf_steal(&transfer->body, NULL), length);
+	}
+	if (waits(transfer))
+		return;
+	if (status != 200) {
+		status_came(transfer, status);
+		return;
+	}
+	deliver(transfer);
+	if (transfer->exchange != NULL)
+		fail_transfer(transfer, FAILURE_GARBLED, "it holds no answer to the request");
+}
+
 static void transfer_done(struct transfer *transfer)
 {
 	long status = 0;
 
-	deliver_events(transfer);
-	if (transfer->exchange == NULL || transfer->first != NULL)
-		return;
 	curl_easy_getinfo(transfer->easy, CURLINFO_RESPONSE_CODE, &status);
+	if (!transfer->handed || status == 200)
+		deliver_events(transfer);
+	if (transfer->exchange == NULL || transfer->first != NULL || waits(transfer))
+		return;
 	if (transfer->code != CURLE_OK) {
 		transfer_failed(transfer);
 		return;
@@ -214,23 +241,18 @@ static void transfer_done(struct transfer *transfer)
 		fail_transfer(transfer, FAILURE_LOST, "its stream broke off and could not be taken up again");
 		return;
 	}
-	if (status != 200) {
-		status_came(transfer, (int)status);
-		return;
-	}
-	if (transfer->streams) {
+	if (status == 200 && transfer->streams) {
 		stream_ended(transfer, "the stream ended before the answer");
 		return;
 	}
-	deliver(transfer, transfer->body.data, transfer->body.length);
-	if (transfer->exchange != NULL)
-		fail_transfer(transfer, FAILURE_GARBLED, "it holds no answer to the request");
+	body_came(transfer, (int)status);
 }
 
 /* To be handed out, or to be read on. */
 static bool has_something(const struct transfer *transfer)
 {
-	return transfer->done || transfer->first != NULL || transfer->paused;
+	return !waits(transfer) &&
+	       (transfer->done || transfer->first != NULL || transfer->reading != NULL || transfer->paused);
 }
 
 /* What came is handed out. What came of a connection that rests waits, and no more of it is read (take_body). */
@@ -243,7 +265,7 @@ static void turn_transfer(struct transfer *transfer)
 
 		if (transfer->done) {
 			transfer_done(transfer);
-		} else if (transfer->first != NULL) {
+		} else if (transfer->first != NULL || transfer->reading != NULL) {
 			deliver_events(transfer);
 		} else {
 			transfer->paused = false;

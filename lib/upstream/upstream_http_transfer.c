@@ -43,7 +43,8 @@ static size_t take_body(char *data, size_t size, size_t count, void *arg)
 
 	if (transfer->exchange == NULL)
 		return transfer->connection == NULL ? length : 0;
-	transfer->paused = share_rests(&transfer->connection->share, transfer->connection->loop->now_us);
+	transfer->paused = transfer->reading != NULL ||
+			   share_rests(&transfer->connection->share, transfer->connection->loop->now_us);
 	if (transfer->paused)
 		return CURL_WRITEFUNC_PAUSE;
 	if (transfer->streams) {
@@ -221,7 +222,7 @@ void http_transfer_begin(struct transfer *transfer, struct upstream_connection *
 	http_transfer_end(transfer, http);
 	easy = transfer->easy = http->n_spare > 0 ? http->spare[--http->n_spare] : new_handle();
 	transfer->posts = post;
-	transfer->done = transfer->streams = transfer->large = transfer->paused = false;
+	transfer->handed = transfer->done = transfer->streams = transfer->large = transfer->paused = false;
 	transfer->retry_after_us = -1;
 	buf_reset(&transfer->body);
 	set_headers(transfer, connection, get, last_id);

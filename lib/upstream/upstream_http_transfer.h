@@ -27,9 +27,11 @@ struct transfer {
 	struct buf body;
 	struct sse_reader sse;
 	bool streams, large, private_address, done, dead;
-	bool paused;       /* its connection rests */
+	bool paused;       /* its connection rests, or the reader has an event of it */
 	bool posts, again; /* again: libcurl would have sent it a second time */
 	CURLcode code;
+	bool handed;             /* its body was given to be read */
+	struct reading *reading; /* NULL: none; else what comes behind it waits */
 	struct message *first, **last; /* events that came */
 	int resumes;
 	int64_t resume_us, retry_after_us;

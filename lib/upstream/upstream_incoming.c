@@ -226,12 +226,11 @@ static void progressed(struct upstream_connection *connection, struct raw parame
 	order->progress(order->arg, progress, total, masked.data);
 }
 
-enum part { PART_METHOD, PART_ID, PART_PARAMETERS, PART_RESULT, PART_ERROR, PARTS };
-
 static void answered(struct upstream_connection *connection, struct upstream_exchange *via,
-		     const struct raw parts[PARTS])
+		     const struct incoming *incoming)
 {
-	struct raw result = parts[PART_RESULT], error = parts[PART_ERROR], id = parts[PART_ID];
+	struct raw result = incoming->parts[PART_RESULT], error = incoming->parts[PART_ERROR],
+		   id = incoming->parts[PART_ID];
 	struct upstream_exchange *exchange = NULL;
 	int64_t number;
 
@@ -246,23 +245,17 @@ static void answered(struct upstream_connection *connection, struct upstream_exc
 	else if (exchange->kind == EXCHANGE_NOTICE)
 		connection_drop(exchange);
 	else
-		connection_answered(exchange, result, error);
+		connection_answered(exchange, incoming);
 }
 
-void connection_received(struct upstream_connection *connection, struct upstream_exchange *via, struct raw message)
+void connection_received(struct upstream_connection *connection, struct upstream_exchange *via,
+			 const struct incoming *incoming)
 {
-	static const char *const names[PARTS] = {[PART_METHOD] = "method",
-						 [PART_ID] = "id",
-						 [PART_PARAMETERS] = "params",
-						 [PART_RESULT] = "result",
-						 [PART_ERROR] = "error"};
-	struct raw parts[PARTS];
-
-	raw_members(message, names, PARTS, parts);
+	const struct raw *parts = incoming->parts;
 	auto_free char *method = raw_string(parts[PART_METHOD]);
 
 	if (method == NULL) {
-		answered(connection, via, parts);
+		answered(connection, via, incoming);
 	} else if (parts[PART_ID].text != NULL) {
 		if (connection->state == CONNECTION_READY)
 			requested(connection, method, parts[PART_ID], parts[PART_PARAMETERS]);

@@ -137,13 +137,9 @@ void connection_end(struct upstream_order *order, struct upstream_answer *answer
 	answer->queued_us = order->queued_us;
 	answer->started_us = order->started_us;
 	answer->finished_us = clock_now_us();
-	/* The texts that leave go through the mask. */
+	/* The texts that leave go through the mask; a result has. */
 	buf_init(&out, SIZE_MAX);
-	if (answer->kind == UPSTREAM_RESULT) {
-		mask_bytes(connection->mask, answer->result, answer->length, &out);
-		answer->result = out.data;
-		answer->length = out.length;
-	} else {
+	if (answer->kind != UPSTREAM_RESULT) {
 		mask_bytes(connection->mask, answer->text, strlen(answer->text), &out);
 		answer->text = out.data;
 	}

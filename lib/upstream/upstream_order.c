@@ -196,9 +196,11 @@ static void end_list(struct upstream_order *order, struct raw result)
 	hand_list(order);
 }
 
-static void page_came(struct upstream_order *order, struct raw result)
+static void page_came(struct upstream_order *order, const struct incoming *incoming)
 {
-	struct raw tools = raw_member(result, "tools"), item, cursor = raw_member(result, "nextCursor");
+	const struct raw result = incoming->parts[PART_RESULT], tools = incoming->result[RESULT_TOOLS],
+			 cursor = incoming->result[RESULT_CURSOR];
+	struct raw item;
 	auto_free char *next = raw_string(cursor);
 	const char *name = order->connection->server->name;
 	struct err err = ERR_INIT;
@@ -259,25 +261,30 @@ static void task_began(struct upstream_order *order, struct raw task)
 	poll_later(order, task);
 }
 
-static void end_result(struct upstream_order *order, struct raw result, struct raw is_error)
+/* `masked` NULL, or without data: it is masked here. */
+static void end_result(struct upstream_order *order, struct raw result, struct raw is_error, const struct buf *masked)
 {
 	size_t max = (size_t)order->connection->loop->config->upstream.result_kb << 10;
+	auto_buf struct buf out = {0};
 
 	if (result.length > max) {
 		connection_end_error(order, UPSTREAM_LIMIT, "%s's result has %zu bytes, at most %zu are taken",
 				     order->connection->server->name, result.length, max);
 		return;
 	}
-	auto_free char *copy = copy_raw(result);
-
+	if (masked == NULL || masked->data == NULL) {
+		buf_init(&out, SIZE_MAX);
+		mask_bytes(order->connection->mask, result.text, result.length, &out);
+		masked = &out;
+	}
 	connection_end(order, &(struct upstream_answer){.kind = UPSTREAM_RESULT,
 							.is_error = raw_is(is_error, "true"),
-							.result = copy,
-							.length = result.length});
+							.result = masked->data,
+							.length = masked->length});
 }
 
 /* The server asks something before it answers. Nobody is asked where it may not: it gets that answer. */
-static void input_required(struct upstream_order *order, struct raw result)
+static void input_required(struct upstream_order *order, const struct raw result[RESULT_PARTS])
 {
 	if (++order->rounds > ROUNDS_MAX) {
 		connection_end_error(order, UPSTREAM_PROTOCOL, "%s asked for input more than %d times",
@@ -285,8 +292,8 @@ static void input_required(struct upstream_order *order, struct raw result)
 		return;
 	}
 	free(order->request_state);
-	order->request_state = copy_raw(raw_member(result, "requestState"));
-	connection_question(order, raw_member(result, "inputRequests"));
+	order->request_state = copy_raw(result[RESULT_STATE]);
+	connection_question(order, result[RESULT_REQUESTS]);
 }
 
 void connection_next_round(struct upstream_order *order, char *responses)
@@ -296,29 +303,27 @@ void connection_next_round(struct upstream_order *order, char *responses)
 	send_call(order);
 }
 
-static void call_answered(struct upstream_order *order, struct raw result)
+static void call_answered(struct upstream_order *order, const struct incoming *incoming)
 {
-	enum { TYPE, TASK, IS_ERROR, PARTS };
-	static const char *const names[PARTS] = {[TYPE] = "resultType", [TASK] = "task", [IS_ERROR] = "isError"};
-	struct raw parts[PARTS];
+	const struct raw result = incoming->parts[PART_RESULT], *members = incoming->result;
 
-	raw_members(result, names, PARTS, parts);
 	if (!raw_is_object(result))
 		connection_end_error(order, UPSTREAM_PROTOCOL, "%s did not answer with a result",
 				     order->connection->server->name);
-	else if (raw_is(parts[TYPE], "\"input_required\""))
-		input_required(order, result);
-	else if (raw_is(parts[TYPE], "\"task\""))
+	else if (raw_is(members[RESULT_TYPE], "\"input_required\""))
+		input_required(order, members);
+	else if (raw_is(members[RESULT_TYPE], "\"task\""))
 		task_began(order, result);
-	else if (wants_task(order) && raw_is_object(parts[TASK]))
-		task_began(order, parts[TASK]);
+	else if (wants_task(order) && raw_is_object(members[RESULT_TASK]))
+		task_began(order, members[RESULT_TASK]);
 	else
-		end_result(order, result, parts[IS_ERROR]);
+		end_result(order, result, members[RESULT_IS_ERROR], &incoming->masked);
 }
 
-static void task_answered(struct upstream_order *order, struct raw task)
+static void task_answered(struct upstream_order *order, const struct incoming *incoming)
 {
-	struct raw status = raw_member(task, "status"), result = raw_member(task, "result");
+	const struct raw task = incoming->parts[PART_RESULT], status = incoming->result[RESULT_STATUS],
+			 result = incoming->result[RESULT_NESTED];
 	auto_free char *message = raw_string(raw_member(task, "statusMessage"));
 	const char *name = order->connection->server->name;
 	bool modern = order->connection->era == ERA_MODERN;
@@ -330,7 +335,7 @@ static void task_answered(struct upstream_order *order, struct raw task)
 	else if (!modern)
 		send_task(order, EXCHANGE_RESULT);
 	else if (raw_is(status, "\"completed\"") && raw_is_object(result))
-		end_result(order, result, raw_member(result, "isError"));
+		end_result(order, result, raw_member(result, "isError"), NULL);
 	else
 		connection_end_error(order, UPSTREAM_PROTOCOL, "%s's task failed: %.300s", name,
 				     message != NULL ? message : "it does not say why");
@@ -377,11 +382,12 @@ static void refused(struct upstream_order *order, enum exchange_kind kind, int s
 	}
 }
 
-void connection_answered(struct upstream_exchange *exchange, struct raw result, struct raw error)
+void connection_answered(struct upstream_exchange *exchange, const struct incoming *incoming)
 {
 	struct upstream_connection *connection = exchange->connection;
 	struct upstream_order *order = exchange->order;
 	enum exchange_kind kind = exchange->kind;
+	const struct raw error = incoming->parts[PART_ERROR];
 	int status = exchange->status;
 
 	connection_drop(exchange);
@@ -390,13 +396,13 @@ void connection_answered(struct upstream_exchange *exchange, struct raw result, 
 	if (error.text != NULL)
 		refused(order, kind, status, error);
 	else if (kind == EXCHANGE_LIST)
-		page_came(order, result);
+		page_came(order, incoming);
 	else if (kind == EXCHANGE_CALL)
-		call_answered(order, result);
+		call_answered(order, incoming);
 	else if (kind == EXCHANGE_TASK)
-		task_answered(order, result);
+		task_answered(order, incoming);
 	else
-		end_result(order, result, raw_member(result, "isError"));
+		end_result(order, incoming->parts[PART_RESULT], incoming->result[RESULT_IS_ERROR], &incoming->masked);
 	connection_advance(connection);
 }
 

@@ -62,6 +62,7 @@ static int pipe_open(struct upstream_connection *connection, struct err *err)
 	wire->error = pairs[2][1];
 	wire->errors = xmalloc(ERRORS_MAX);
 	buf_init(&wire->outgoing, OUTGOING);
+	buf_init(&wire->ahead, READ_SIZE);
 	buf_init(&wire->line, MAX(connection->loop->result_max, (size_t)CONNECTION_LIST_MAX) + ENVELOPE);
 	wire->next = pipes->wires;
 	pipes->wires = wire;
@@ -156,6 +157,7 @@ static void pipe_close(struct upstream_connection *connection)
 		return;
 	connection->wire = NULL;
 	wire->connection = NULL;
+	reader_free(steal(&wire->reading));
 	wire->since_us = wire->loop->now_us;
 	fd_close(&wire->in);
 }
@@ -204,26 +206,30 @@ static void wrong_line(struct pipe_wire *wire, const char *text, size_t length, 
 			  wire->connection->server->name, NULL);
 }
 
-static void take_line(struct pipe_wire *wire, const char *text, size_t length)
+/* The line that was read, unless the reader has it still. */
+static void deliver(struct pipe_wire *wire)
 {
-	const int64_t began_us = share_clock();
+	if (wire->reading == NULL || !reader_done(wire->reading))
+		return;
+	auto_reading struct reading *reading = steal(&wire->reading);
 	struct share *share = &wire->connection->share;
-	auto_buf struct buf clean;
-	struct raw value, item;
-	struct err err = ERR_INIT;
-	size_t at = 0;
+	const int64_t began_us = share_clock() - reading->took_us;
 
-	buf_init(&clean, wire->line.max);
-	const bool valid = raw_check(text, length, &clean, &err) == 0;
-
-	value = valid ? raw_value(clean.data, clean.length) : (struct raw){0};
-	if (!valid)
-		wrong_line(wire, text, length, &err);
-	else if (raw_is_object(value))
-		connection_received(wire->connection, NULL, value);
-	while (wire->connection != NULL && raw_item(value, &at, &item))
-		connection_received(wire->connection, NULL, item);
+	if (reading->result < 0)
+		wrong_line(wire, reading->text, reading->length, &reading->err);
+	for (size_t i = 0; wire->connection != NULL && i < reading->count; i++)
+		connection_received(wire->connection, NULL, &reading->messages[i]);
 	share_charge_large(share, began_us);
+}
+
+static void take_line(struct pipe_wire *wire)
+{
+	const struct upstream_connection *connection = wire->connection;
+	size_t length;
+	char *text = buf_steal(&wire->line, &length);
+
+	wire->reading = reader_read(connection->loop->reader, text, length, wire->line.max, connection->mask);
+	deliver(wire);
 }
 
 /* A line that was too long: `line` holds its begin and, behind ID_REACH bytes, its end. */
@@ -256,7 +262,7 @@ static void keep_ends(struct pipe_wire *wire, const char *data, size_t length)
 
 static void take_output(struct pipe_wire *wire, const char *data, size_t length)
 {
-	while (length > 0 && wire->connection != NULL) {
+	while (length > 0 && wire->connection != NULL && wire->reading == NULL) {
 		const char *end = memchr(data, '\n', length);
 		size_t n = end != NULL ? (size_t)(end - data) : length;
 
@@ -273,10 +279,22 @@ static void take_output(struct pipe_wire *wire, const char *data, size_t length)
 		if (wire->skipping)
 			long_line(wire);
 		else if (wire->line.length > 0)
-			take_line(wire, wire->line.data, wire->line.length);
+			take_line(wire);
 		wire->skipping = false;
 		buf_reset(&wire->line);
 	}
+	if (wire->reading != NULL)
+		buf_add(&wire->ahead, data, length);
+}
+
+/* The reader has its line no longer: what came behind it. */
+static void go_on(struct pipe_wire *wire)
+{
+	auto_buf struct buf ahead = wire->ahead;
+
+	deliver(wire);
+	buf_init(&wire->ahead, READ_SIZE);
+	take_output(wire, ahead.data, ahead.length);
 }
 
 static void take_errors(struct pipe_wire *wire, const char *data, size_t length)
@@ -294,10 +312,16 @@ static void take_errors(struct pipe_wire *wire, const char *data, size_t length)
 	wire->n_errors += length;
 }
 
-/* A connection that rests is not read. */
+/* A connection that rests is not read, */
 static bool rests(const struct pipe_wire *wire)
 {
 	return wire->connection != NULL && share_rests(&wire->connection->share, wire->loop->now_us);
+}
+
+/* nor one whose line the reader has. */
+static bool waits(const struct pipe_wire *wire)
+{
+	return wire->reading != NULL && !reader_done(wire->reading);
 }
 
 /* Once a turn, so that none keeps the others waiting. */
@@ -340,6 +364,7 @@ static void free_wire(struct pipe_wire *wire)
 	fd_close(&wire->error);
 	buf_clear(&wire->outgoing);
 	buf_clear(&wire->line);
+	buf_clear(&wire->ahead);
 	free(wire->errors);
 	free(wire);
 }
@@ -350,7 +375,9 @@ void pipes_turn(struct connection_loop *loop)
 		if (wire->outgoing.length > wire->written && wire->in >= 0)
 			write_out(wire);
 		read_from(wire, &wire->error, take_errors);
-		if (!rests(wire))
+		if (wire->reading != NULL && !waits(wire) && !rests(wire))
+			go_on(wire);
+		if (wire->reading == NULL && !rests(wire))
 			read_from(wire, &wire->out, take_output);
 	}
 	for (struct pipe_wire **at = &loop->pipes->wires; *at != NULL;) {
@@ -372,7 +399,7 @@ int64_t pipes_wake(const struct connection_loop *loop)
 	for (const struct pipe_wire *wire = loop->pipes->wires; wire != NULL; wire = wire->next)
 		if (wire->connection == NULL)
 			wake = MIN(wake, loop->now_us + LAST_WAIT);
-		else if (rests(wire))
+		else if (rests(wire) || (wire->reading != NULL && !waits(wire)))
 			wake = MIN(wake, wire->connection->share.rests_until_us);
 	return wake;
 }
@@ -387,7 +414,7 @@ size_t pipes_poll(const struct connection_loop *loop, struct pollfd *ret, size_t
 	size_t count = 0;
 
 	for (const struct pipe_wire *wire = loop->pipes->wires; wire != NULL && count + 3 <= room; wire = wire->next) {
-		const struct pollfd fds[] = {{rests(wire) ? -1 : wire->out, POLLIN, 0},
+		const struct pollfd fds[] = {{wire->reading != NULL || rests(wire) ? -1 : wire->out, POLLIN, 0},
 					     {wire->error, POLLIN, 0},
 					     {wire->in, POLLOUT, 0}};
 

@@ -25,6 +25,8 @@ struct pipe_wire {
 	void *process;      /* the launcher's */
 	int in, out, error; /* our ends */
 	struct buf outgoing, line;
+	struct reading *reading; /* of a line; NULL: none; else nothing is read */
+	struct buf ahead;        /* what was read behind that line */
 	size_t written;
 	bool skipping; /* the line is too long: its rest is passed over */
 	char *errors;  /* the end of what it wrote to its standard error */

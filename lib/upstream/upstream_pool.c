@@ -22,10 +22,15 @@ struct spent {
 	char *owner;
 };
 
+static void wake_thread(void *upstream)
+{
+	curl_multi_wakeup(*(CURLM **)((struct upstream *)upstream)->loop.multi);
+}
+
 static void wake(struct upstream *upstream)
 {
 	if (!pool_on_thread(upstream)) /* the thread itself looks before it sleeps */
-		curl_multi_wakeup(*(CURLM **)upstream->loop.multi);
+		wake_thread(upstream);
 }
 
 void upstream_serve(struct upstream *upstream, struct upstream_source *source)
@@ -246,6 +251,7 @@ int upstream_open(const struct config *config, struct upstream **ret, struct err
 	upstream->last = &upstream->work_items;
 	upstream->loop.config = config;
 	upstream->loop.result_max = (size_t)config->upstream.result_kb << 10;
+	upstream->loop.reader = reader_open(wake_thread, upstream);
 	jails_open(&upstream->loop);
 	pipes_open(&upstream->loop, &bare_launcher, &jail_launcher);
 	if (pthread_create(&upstream->thread, NULL, pool_thread, upstream) != 0)
@@ -265,6 +271,7 @@ void upstream_close(struct upstream *upstream)
 	pthread_join(upstream->thread, NULL);
 	pipes_close(&upstream->loop);
 	jails_close(&upstream->loop);
+	reader_close(upstream->loop.reader);
 	http_close(&upstream->loop);
 	pthread_mutex_destroy(&upstream->lock);
 	forget_spent(upstream);
