@@ -6,8 +6,6 @@
 #include "lib/base/util.h"
 #include "lib/upstream/upstream_raw.h"
 
-#define LIST_MAX (16 << 20)
-
 void bridge_record_hash(const char *arguments, size_t length, char ret[SHA256_HEX_SIZE])
 {
 	auto_buf struct buf text = {0};
@@ -20,25 +18,12 @@ void bridge_record_hash(const char *arguments, size_t length, char ret[SHA256_HE
 static void record_server(const struct upstream_list *list, struct store_tool_server *ret)
 {
 	const struct upstream_server *server = list->server;
-	auto_buf struct buf text = {0};
 
-	buf_init(&text, LIST_MAX);
-	buf_putc(&text, '[');
-	for (size_t i = 0; i < list->count; i++) {
-		const struct upstream_tool *tool = &list->tools[i];
-
-		buf_puts(&text, i ? "," : "");
-		if (tool->definition)
-			buf_add(&text, tool->definition, tool->length);
-		else
-			json_print(&text, tool->object);
-	}
-	buf_putc(&text, ']');
 	*ret = (struct store_tool_server){.name = xstrdup(server->name),
 					  .alias = xstrdup(server->alias),
-					  .description = xstrdup(server->description ? server->description : "")};
-	sha256_hex(text.data, text.length, ret->list);
-	ret->definitions = xmemdup(text.data, text.length);
+					  .description = xstrdup(server->description ? server->description : ""),
+					  .definitions = xstrdup(list->definitions)};
+	memcpy(ret->list, list->definitions_hash, sizeof(ret->list));
 }
 
 void bridge_record(struct upstream_list *const *lists, size_t count, struct bridge_report *report,

@@ -90,6 +90,8 @@ struct upstream_list {
 	struct upstream_tool *tools;
 	size_t count;
 	char hash[65];                /* over all definitions */
+	char *definitions;            /* all of them as they came, a JSON array, */
+	char definitions_hash[65];    /* and its SHA-256: what the record keeps of it */
 	const char *instructions;     /* of the server; "": none */
 	const char *version;          /* "name version" of the server; "": it did not say */
 	const char *protocol;         /* the revision that was spoken */

@@ -47,6 +47,7 @@ void upstream_list_free(struct upstream_list *list)
 		free(unconst(list->instructions));
 		free(unconst(list->version));
 		free(unconst(list->protocol));
+		free(list->definitions);
 	}
 	for (struct upstream_text *text; (text = list->texts) != NULL;) {
 		list->texts = text->next;
@@ -192,6 +193,27 @@ int upstream_list_add(struct upstream_list *list, struct raw definition, struct 
 	return 0;
 }
 
+/* Here, once, and not at the end of each run that has used one. */
+static void keep_definitions(struct upstream_list *list)
+{
+	auto_buf struct buf text;
+
+	buf_init(&text, SIZE_MAX);
+	buf_putc(&text, '[');
+	for (size_t i = 0; i < list->count; i++) {
+		const struct upstream_tool *tool = &list->tools[i];
+
+		buf_puts(&text, i > 0 ? "," : "");
+		if (tool->definition != NULL)
+			buf_add(&text, tool->definition, tool->length);
+		else
+			json_print(&text, tool->object);
+	}
+	buf_putc(&text, ']');
+	sha256_hex(text.data, text.length, list->definitions_hash);
+	list->definitions = buf_steal(&text, NULL);
+}
+
 void upstream_list_seal(struct upstream_list *list, const char *instructions, const char *version, const char *protocol)
 {
 	auto_buf struct buf all;
@@ -200,6 +222,7 @@ void upstream_list_seal(struct upstream_list *list, const char *instructions, co
 	for (size_t i = 0; i < list->count; i++)
 		buf_puts(&all, list->tools[i].hash);
 	sha256_hex(all.data, all.length, list->hash);
+	keep_definitions(list);
 	list->instructions = xstrdup(instructions != NULL ? instructions : "");
 	list->version = xstrdup(version != NULL ? version : "");
 	list->protocol = xstrdup(protocol != NULL ? protocol : "");
