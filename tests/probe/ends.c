@@ -228,7 +228,7 @@ static void big_stacks(void)
 }
 
 const struct probe probes_ends[] = {
-	PROBE_TERMS("P01a", "fork without end", fork_bomb, "ends=TO:wall wall_ms=300 cpu_ms=60000 pids=64"),
+	PROBE_TERMS("P01a", "fork without end", fork_bomb, "ends=TO:wall also=ML wall_ms=300 cpu_ms=60000 pids=64"),
 	PROBE_TERMS("P01b", "threads without end", thread_bomb, "ends=TO:wall wall_ms=300 cpu_ms=60000 pids=64"),
 	PROBE("P02", "processes that leave the session and stay", daemonize),
 	PROBE_TERMS("P03", "children that are made again when they end", respawn, "pids=64"),
