@@ -11,7 +11,6 @@
 import _ast
 import _frozen_importlib_external
 import _json
-import collections
 import gc
 import marshal
 import math
@@ -46,46 +45,125 @@ def read_line(fd, rest=bytearray()):
 
 
 class Link:
-    """One question at a time, and its answer."""
+    """One question at a time, and its answer; meanwhile the candidate may call functions of the tests."""
 
     def __init__(self, fd_in, fd_out):
         self.fd_in, self.fd_out, self.ended = fd_in, fd_out, False
+        self.values = Values(2, self.foreign)
+        self.things, self.exports, self.places, self.thrown = {}, [], {}, []
+        self.classes = {}  # of exceptions of the task's own text
+        self.makers = dict(self.values.makers, O=self.thing, F=self.exports.__getitem__)
+
+    def thing(self, number, data=""):
+        if number not in self.things:
+            self.things[number] = Thing(self, number, data)
+        return self.things[number]
+
+    def foreign(self, v):
+        """What is no value, as text: a Thing, what both sides have by name, or something of the tests'."""
+        if type(v) is Thing:
+            return "O(%d)" % v._number
+        if callable(v):
+            module, name = getattr(v, "__module__", None), getattr(v, "__qualname__", None)
+            if module == "builtins" and getattr(builtins, str(name), None) is v:
+                return "B(%a)" % name
+            if str(module).partition(".")[0] in NAMED and getattr(sys.modules.get(module), str(name), None) is v:
+                return "G(%a,%a)" % (module, name)
+        elif type(v).__module__ != "tests" and not hasattr(v, "__next__"):
+            raise Apart("a value of type %s" % type(v).__name__)
+        if id(v) not in self.places:
+            self.places[id(v)] = len(self.exports)
+            self.exports.append(v)
+        return "F(%d)" % self.places[id(v)]
+
+    def drops(self):
+        """Containers that the tests hold no more, or that were of no interest for long."""
+        known = self.values
+        gone = []
+        for k in list(known.objects):
+            v = known.objects[k]
+            if sys.getrefcount(v) <= 3 or known.message - known.crossed[k] > KEEP:
+                gone.append(k)
+                known.forget(k)
+        return gone
+
+    def send(self, *question):
+        drops = self.drops() if self.values.objects else ()
+        heads, fills, text = self.values.pack(lambda: self.values.text(question))
+        write(self.fd_out, "Q(%s,%s,%s,lambda:%s)\n" % (drops, heads, "lambda:(%s)" % fills if fills else None, text))
 
     def ask(self, *question):
         if not self.ended:
-            write(self.fd_out, "Q" + literal(question) + "\n")
+            self.send(*question)
             line = read_line(self.fd_in)
-            if line and line[:1] == b"=":
-                return parse(self, line[1:])
+            while line and line[:1] == b"?":
+                self.called(*parse(self, line[1:]))
+                line = read_line(self.fd_in)
+            if line and line[:1] in (b"=", b"+"):
+                return parse(self, line)
             if line and line[:1] == b"!":
-                raise exception(*parse(self, line[1:]))
+                raise self.exception(*parse(self, b"=" + line[1:]))
         self.ended = True
         raise Ended()
+
+    def called(self, verb, target, *args):
+        """A call of the candidate's. It may call what it was given, and no more: no way leads from there into this process."""
+        own = type(target).__module__ == "tests"
+        if not any([target is x for x in self.exports]) or verb not in CALLS or verb in ("attribute", "set") and not (own and args[0][:1] != "_"):
+            raise CandidateError("a call of what is not the candidate's")
+        try:
+            result = CALLS[verb](target, *args)
+        except Exception as e:
+            self.thrown.append(e)
+            name = next(k.__name__ for k in type(e).__mro__ if k.__module__ == "builtins")
+            self.send("throw", name, str(e), len(self.thrown) - 1)
+        else:
+            self.send("reply", result)
+
+    def exception(self, name, kinds, text, thrown):
+        if thrown is not None:
+            return self.thrown[thrown]
+        for kind in [name] + kinds:
+            found = self.classes.get(kind) or getattr(builtins, str(kind), None)
+            if isinstance(found, type) and issubclass(found, Exception):
+                try:
+                    return found(text)
+                except Exception:
+                    break
+        return CandidateError("%s: %s" % (name, text))
+
+
+NAMED = sys.stdlib_module_names | {"numpy"}
+CALLS = {
+    "call": lambda f, args, named: f(*args, **named),
+    "attribute": getattr,
+    "set": setattr,
+    "iterate": iter,
+    "next": next,
+    "item": lambda o, key: o[key],
+    "length": len,
+    "text": str,
+}
 
 
 class CandidateError(Exception):
     pass
 
 
-def exception(name, kinds, text):
-    for kind in [name] + kinds:
-        found = getattr(builtins, str(kind), None)
-        if isinstance(found, type) and issubclass(found, Exception):
-            try:
-                return found(text)
-            except Exception:
-                break
-    return CandidateError(name + ": " + text)
-
-
 class Thing:
-    """A value of the candidate's that is not plain data. Two are equal where they are the same."""
+    """A value of the candidate's that is not plain data; `data`: a list, set or dict that can do more than others. Two are equal where they
+    are the same, or their data are. What the tests compare it with never leaves this process: else it could tell them what they want."""
 
-    __slots__ = ("_link", "_number")
+    __slots__ = ("_link", "_number", "_data")
 
-    def __init__(self, link, number):
+    def __init__(self, link, number, data):
         object.__setattr__(self, "_link", link)
         object.__setattr__(self, "_number", number)
+        object.__setattr__(self, "_data", getattr(builtins, data) if data in ("list", "dict", "set") else None)
+
+    @property
+    def __class__(self):
+        return self._data or Thing
 
     def __call__(self, *args, **named):
         return self._link.ask("call", self, args, named)
@@ -98,6 +176,9 @@ class Thing:
     def __setattr__(self, name, value):
         self._link.ask("set", self, name, value)
 
+    def __delattr__(self, name):
+        self._link.ask("unset", self, name)
+
     def __iter__(self):
         return self._link.ask("iterate", self)
 
@@ -106,6 +187,18 @@ class Thing:
 
     def __getitem__(self, key):
         return self._link.ask("item", self, key)
+
+    def __setitem__(self, key, value):
+        self._link.ask("put", self, key, value)
+
+    def __delitem__(self, key):
+        self._link.ask("remove", self, key)
+
+    def __enter__(self):
+        return self._link.ask("call", self._link.ask("attribute", self, "__enter__"), (), {})
+
+    def __exit__(self, *why):
+        return self._link.ask("call", self._link.ask("attribute", self, "__exit__"), (None, None, None), {})
 
     def __len__(self):
         return self._link.ask("length", self)
@@ -116,54 +209,33 @@ class Thing:
     def __str__(self):
         return str(self._link.ask("text", self))
 
+    def __repr__(self):
+        return str(self._link.ask("shown", self))
+
+    def __int__(self):
+        return int(self._link.ask("int", self))
+
+    def __float__(self):
+        return float(self._link.ask("float", self))
+
+    def __instancecheck__(self, thing):
+        return type(thing) is Thing and bool(self._link.ask("kind", thing, self))
+
     def __eq__(self, other):
-        return isinstance(other, Thing) and self._number == other._number
+        if type(other) is Thing and self._number == other._number:
+            return True
+        if self._data is None or type(other) is Thing and other._data is None:
+            return False
+        mine = self._link.ask("data", self)
+        return mine == (self._link.ask("data", other) if type(other) is Thing else other)
 
     def __hash__(self):
         return self._number
 
 
-def literal(v, depth=0):
-    """A value as text that candidate.py evaluates."""
-    kind = type(v)
-    if v is None or kind in (bool, str, bytes):
-        return ascii(v)
-    if kind is int:
-        return ascii(v) if -1 << 62 < v < 1 << 62 else hex(v)
-    if kind is float:
-        return ascii(v) if math.isfinite(v) else "nan" if v != v else "1e999" if v > 0 else "-1e999"
-    if kind is complex:
-        return "complex(%s,%s)" % (literal(v.real), literal(v.imag))
-    if kind is Thing:
-        return "O(%d)" % v._number
-    if depth > 50:
-        raise Apart("nested too deeply")
-    if kind is list:
-        return "[" + ",".join([literal(x, depth + 1) for x in v]) + "]"
-    if kind is tuple:
-        return "(" + "".join([literal(x, depth + 1) + "," for x in v]) + ")"
-    if kind in (dict, collections.Counter, collections.OrderedDict):
-        items = "{" + ",".join([literal(k, depth + 1) + ":" + literal(x, depth + 1) for k, x in v.items()]) + "}"
-        return items if kind is dict else kind.__name__ + "(" + items + ")"
-    if kind in (set, frozenset, collections.deque):
-        return kind.__name__ + "([" + ",".join([literal(x, depth + 1) for x in v]) + "])"
-    if kind is range:
-        return "range(%d,%d,%d)" % (v.start, v.stop, v.step)
-    raise Apart("a value of type %s" % kind.__name__)
-
-
-MAKERS = {
-    "set": set,
-    "frozenset": frozenset,
-    "complex": complex,
-    "range": range,
-    "deque": collections.deque,
-    "Counter": collections.Counter,
-    "OrderedDict": collections.OrderedDict,
-}
-
-
 def parse(link, line):
+    """An answer, after its first letter: "=" and a value, or "+" and new containers, their contents, and a value."""
+
     def value(node):
         kind = type(node)
         if kind is _ast.Constant:
@@ -179,15 +251,22 @@ def parse(link, line):
         if kind is _ast.Name and node.id == "nan":
             return math.nan
         if kind is _ast.Call and type(node.func) is _ast.Name and not node.keywords:
-            args = [value(x) for x in node.args]
-            if node.func.id == "O" and len(args) == 1 and type(args[0]) is int:
-                return Thing(link, args[0])
-            return MAKERS[node.func.id](*args)
+            return link.makers[node.func.id](*[value(x) for x in node.args])
         raise ValueError("no plain value")
 
     try:
-        return value(compile(line, "answer.py", "eval", _ast.PyCF_ONLY_AST).body)
-    except (SyntaxError, ValueError, TypeError, KeyError, RecursionError, MemoryError) as e:
+        node = compile(line[1:], "answer.py", "eval", _ast.PyCF_ONLY_AST).body
+        if line[:1] == b"=":
+            return value(node)
+        heads, fills, rest = node.elts
+        for head in value(heads):
+            if head[0] % 2 == 0 or head[0] in link.values.objects:
+                raise ValueError("no plain value")
+            link.values.empty(*head)
+        for fill in fills.elts:
+            link.values.fill(value(fill.elts[0]), value(fill.elts[1]))
+        return value(rest)
+    except Exception as e:
         raise CandidateError("the answer is not a value") from e
 
 
@@ -228,6 +307,11 @@ def begin(task, space):
 def run(task, link):
     space = {"__name__": "tests"}
     names = begin(task, space)
+    classes = [name for name, v in space.items() if isinstance(v, type) and v.__module__ == "tests"]
+    link.classes = {name: space[name] for name in classes}
+    link.values.trust(space, classes)
+    if link.values.trusted:
+        link.ask("trust", list(link.values.trusted.values()))
     for name in sorted(names):
         try:
             space[name] = link.ask("get", name)
