@@ -1,21 +1,15 @@
 /*
  * grade_task.c - see grade_task.h. Facts: openai/human-eval (data.py, evaluation.py), bigcode/humanevalpack, MBPP.
  *
- * Both files are read whole and stay in memory as JSON; tasks and samples point into them. Samples are found by the
- * text of their task_id, which MBPP writes as a number: those of a task need not lie together, and are numbered in the
- * order in which they come.
+ * Files are read whole and stay in memory as JSON; tasks and samples point into them.
  */
 #include "grade_task.h"
+#include "grade_lines.h"
 
-#include <archive.h>
-#include <archive_entry.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "lib/base/util.h"
-
-#define LINES_BYTES (512 << 20) /* of a file, decompressed */
-#define LINES_MAX   1000000
 
 /* Names of languages as task ids and people write them, and their runners. */
 static const struct {
@@ -49,9 +43,11 @@ const char *grade_task_member(const struct grade_task *task, const char *name)
 	return text ? text : "";
 }
 
-const char *grade_task_reference(const struct grade_task *task)
+struct grade_sample grade_task_reference(const struct grade_task *task)
 {
-	return json_get_string(task->line, task->layout == GRADE_MBPP ? "code" : "canonical_solution");
+	const char *member = task->layout == GRADE_MBPP ? "code" : "canonical_solution";
+
+	return (struct grade_sample){.task = task, .text = json_get_string(task->line, member)};
 }
 
 const char *grade_task_prefix(const struct grade_task *task)
@@ -60,6 +56,24 @@ const char *grade_task_prefix(const struct grade_task *task)
 	       : task->layout == GRADE_PACK && task->tongue != GRADE_PYTHON
 		       ? grade_task_member(task, "declaration")
 		       : grade_task_member(task, "prompt");
+}
+
+char *grade_sample_program(const struct grade_sample *sample)
+{
+	const char *prefix = grade_task_prefix(sample->task);
+	size_t length = strlen(prefix);
+
+	/* Of the prefix of a whole program only what comes before the function counts: helpers, imports. */
+	if (sample->whole) {
+		const char *entry = grade_task_member(sample->task, "entry_point");
+		auto_free char *def = xasprintf("def %s(", entry);
+		const char *at = strstr(prefix, def);
+
+		while (at && at > prefix && at[-1] != '\n')
+			at--;
+		length = at ? (size_t)(at - prefix) : 0;
+	}
+	return xasprintf("%.*s%s", (int)length, prefix, sample->text);
 }
 
 double grade_pass_at(size_t n, size_t correct, size_t k)
@@ -73,86 +87,46 @@ double grade_pass_at(size_t n, size_t correct, size_t k)
 	return 1 - fail;
 }
 
-/* -------- JSON Lines ---------------------------------------------------------------------------------- */
-
-static void archive_pointer(struct archive **archive)
-{
-	archive_read_free(*archive);
-}
-
-static int read_all(struct archive *archive, const char *path, struct buf *out, struct err *err)
-{
-	struct archive_entry *entry;
-	char block[65536];
-	la_ssize_t n = 0;
-
-	archive_read_support_filter_all(archive);
-	archive_read_support_format_raw(archive);
-	archive_read_support_format_empty(archive);
-	if (archive_read_open_filename(archive, path, sizeof(block)) != ARCHIVE_OK)
-		return err_set(err, ERR_NOT_FOUND, "%s: %s", path, archive_error_string(archive));
-	int result = archive_read_next_header(archive, &entry);
-	if (result == ARCHIVE_EOF)
-		return 0;
-	while (result == ARCHIVE_OK && (n = archive_read_data(archive, block, sizeof(block))) > 0)
-		buf_add(out, block, (size_t)n);
-	if (result != ARCHIVE_OK || n < 0)
-		return err_set(err, ERR_INVALID, "%s: %s", path, archive_error_string(archive));
-	if (out->overflow)
-		return err_set(err, ERR_LIMIT, "%s holds more than %d bytes", path, LINES_BYTES);
-	return 0;
-}
-
-/* Every line that is not blank as an object of the array *ret (the caller's); ERR_INVALID names the line. The file is
- * plain or compressed: gzip, xz, bzip2, zstd. */
-static int read_lines(const char *path, struct json_object **ret, struct err *err)
-{
-	__attribute__((cleanup(archive_pointer))) struct archive *archive = archive_read_new();
-	auto_json struct json_object *lines = json_object_new_array();
-	auto_buf struct buf text = {0};
-	size_t number = 0;
-
-	buf_init(&text, LINES_BYTES);
-	int result = read_all(archive, path, &text, err);
-	for (char *at = text.data, *end = text.data + text.length; result == 0 && at < end; number++) {
-		char *newline = memchr(at, '\n', (size_t)(end - at));
-		size_t length = (size_t)((newline ? newline : end) - at);
-		struct json_object *line = NULL;
-
-		if (strspn(at, " \t\r") < length) {
-			result = json_parse(at, length, &line, err);
-			if (result == 0 && !json_object_is_type(line, json_type_object))
-				result = err_set(err, ERR_INVALID, "not an object");
-			if (result < 0) {
-				json_object_put(line);
-				return err_wrap(err, "%s, line %zu", path, number + 1);
-			}
-			if (number == LINES_MAX)
-				return err_set(err, ERR_LIMIT, "%s has more than %d lines", path, LINES_MAX);
-			json_object_array_add(lines, line);
-		}
-		at += length + 1;
-	}
-	if (result == 0)
-		*ret = steal(&lines);
-	return result;
-}
-
 /* -------- tasks --------------------------------------------------------------------------------------- */
-
-static char *id_of(struct json_object *line)
-{
-	struct json_object *id = NULL;
-
-	json_object_object_get_ex(line, "task_id", &id);
-	return json_object_is_type(id, json_type_string) || json_object_is_type(id, json_type_int)
-		       ? xstrdup(json_object_get_string(id))
-		       : NULL;
-}
 
 static bool has(struct json_object *line, const char *name)
 {
 	return json_get_string(line, name) != NULL;
+}
+
+/* Is there something in it? */
+static bool filled(struct json_object *value)
+{
+	return json_object_is_type(value, json_type_string)  ? json_object_get_string_len(value) > 0
+	       : json_object_is_type(value, json_type_array) ? json_object_array_length(value) > 0
+							     : json_object_is_type(value, json_type_object);
+}
+
+/* The members of each layout that may be taken for tests; the others of such a name would go unseen. */
+static const char *const test_members[][8] = {
+	[GRADE_HUMANEVAL] = {"test"},
+	[GRADE_PACK] = {"test", "test_setup", "example_test"},
+	[GRADE_MBPP] = {"test", "test_list", "test_setup_code", "test_imports", "challenge_test_list"},
+};
+
+static int check_members(const struct grade_task *task, struct json_object *line, struct err *err)
+{
+	static const char *const words[] = {"test", "assert", "_input", "_output", "cases"};
+
+	json_object_object_foreach(line, name, value)
+	{
+		bool like = false, known = !filled(value);
+
+		for (size_t i = 0; i < ARRAY_SIZE(words); i++)
+			like = like || strcasestr(name, words[i]);
+		for (size_t i = 0; i < ARRAY_SIZE(test_members[0]) && test_members[task->layout][i]; i++)
+			known = known || streq(test_members[task->layout][i], name);
+		if (like && !known)
+			return err_set(err, ERR_INVALID,
+				       "task %s: its member %s looks like tests, and is none that runs", task->id,
+				       name);
+	}
+	return 0;
 }
 
 static int read_layout(struct json_object *line, struct grade_task *ret, struct err *err)
@@ -164,15 +138,16 @@ static int read_layout(struct json_object *line, struct grade_task *ret, struct 
 		texts += json_object_is_type(json_object_array_get_idx(list, i), json_type_string);
 	if (has(line, "prompt") && has(line, "test") && has(line, "entry_point"))
 		ret->layout = has(line, "declaration") ? GRADE_PACK : GRADE_HUMANEVAL;
-	else if (!list)
+	else if (!list && !(has(line, "code") && has(line, "test")))
 		return err_set(err, ERR_INVALID,
 			       "task %s is neither HumanEval (prompt, test, entry_point) nor MBPP (code, test_list)",
 			       ret->id);
-	else if (count == 0 || texts < count) /* tests that say nothing would let every sample pass */
+	/* Tests that say nothing would let every sample pass. */
+	else if (texts < count || (count == 0 && !filled(json_get(line, "test", json_type_string))))
 		return err_set(err, ERR_INVALID, "task %s: test_list must hold one test or more, as strings", ret->id);
 	else
 		ret->layout = GRADE_MBPP;
-	return 0;
+	return check_members(ret, line, err);
 }
 
 static int read_task(struct json_object *line, const char *language, struct grade_task *ret, struct err *err)
@@ -198,7 +173,7 @@ static int read_task(struct json_object *line, const char *language, struct grad
 
 static int read_tasks(const struct grade_tasks_source *source, struct grade_tasks *tasks, struct err *err)
 {
-	int result = read_lines(source->tasks, &tasks->lines, err);
+	int result = grade_lines_read(source->tasks, NULL, NULL, &tasks->lines, err);
 	size_t count = result == 0 ? json_object_array_length(tasks->lines) : 0;
 
 	tasks->tasks = xcalloc(count + 1, sizeof(*tasks->tasks));
@@ -206,7 +181,7 @@ static int read_tasks(const struct grade_tasks_source *source, struct grade_task
 		struct json_object *line = json_object_array_get_idx(tasks->lines, i);
 		struct grade_task *task = &tasks->tasks[tasks->n_tasks];
 
-		if (!(task->id = id_of(line)))
+		if (!(task->id = grade_line_id(line)))
 			return err_set(err, ERR_INVALID, "%s: task number %zu has no task_id", source->tasks, i + 1);
 		tasks->n_tasks++;
 		result = read_task(line, source->language, task, err);
@@ -216,70 +191,11 @@ static int read_tasks(const struct grade_tasks_source *source, struct grade_task
 	return result;
 }
 
-/* -------- samples ------------------------------------------------------------------------------------- */
-
-static int own_solutions(const struct grade_tasks_source *source, struct grade_tasks *tasks, struct err *err)
-{
-	tasks->samples = xcalloc(tasks->n_tasks, sizeof(*tasks->samples));
-	for (size_t i = 0; i < tasks->n_tasks; i++) {
-		const struct grade_task *task = &tasks->tasks[i];
-		const char *text = source->solution ? json_get_string(task->line, source->solution)
-						    : grade_task_reference(task);
-
-		if (!text)
-			return err_set(err, ERR_INVALID, "task %s has no member %s", task->id,
-				       source->solution ? source->solution : "canonical_solution or code");
-		tasks->samples[tasks->n_samples++] = (struct grade_sample){task, 0, text};
-	}
-	return 0;
-}
-
-static int by_id(const void *a, const void *b)
-{
-	return strcmp((*(const struct grade_task *const *)a)->id, (*(const struct grade_task *const *)b)->id);
-}
-
-static int read_samples(const struct grade_tasks_source *source, struct grade_tasks *tasks, struct err *err)
-{
-	auto_free const struct grade_task **sorted = xcalloc(tasks->n_tasks, sizeof(*sorted));
-	auto_free size_t *seen = xcalloc(tasks->n_tasks, sizeof(*seen));
-	int result = read_lines(source->samples, &tasks->completions, err);
-
-	if (result < 0)
-		return result;
-	for (size_t i = 0; i < tasks->n_tasks; i++)
-		sorted[i] = &tasks->tasks[i];
-	qsort(sorted, tasks->n_tasks, sizeof(*sorted), by_id);
-	size_t count = json_object_array_length(tasks->completions);
-	tasks->samples = xcalloc(count + 1, sizeof(*tasks->samples));
-	for (size_t i = 0; i < count; i++) {
-		struct json_object *line = json_object_array_get_idx(tasks->completions, i);
-		auto_free char *id = id_of(line);
-		const char *text = json_get_string(line, "completion");
-		bool there = json_get(line, "completion", json_type_string) != NULL;
-		const struct grade_task wanted = {.id = id}, *key = &wanted;
-
-		if (!id || !there)
-			return err_set(err, ERR_INVALID, "%s: sample number %zu has no task_id or no completion",
-				       source->samples, i + 1);
-		const struct grade_task **found = bsearch(&key, sorted, tasks->n_tasks, sizeof(*sorted), by_id);
-		if (!found)
-			return err_set(err, ERR_INVALID, "%s: there is no task %s", source->samples, id);
-		tasks->samples[tasks->n_samples++] =
-			(struct grade_sample){*found, seen[*found - tasks->tasks]++, text};
-	}
-	if (count == 0)
-		return err_set(err, ERR_INVALID, "%s holds no samples", source->samples);
-	return 0;
-}
-
 int grade_tasks_open(const struct grade_tasks_source *source, struct grade_tasks *ret, struct err *err)
 {
 	struct grade_tasks tasks = {0};
 	int result = read_tasks(source, &tasks, err);
 
-	if (result == 0)
-		result = source->samples ? read_samples(source, &tasks, err) : own_solutions(source, &tasks, err);
 	if (result < 0)
 		grade_tasks_clear(&tasks);
 	else
@@ -291,6 +207,12 @@ void grade_tasks_clear(struct grade_tasks *tasks)
 {
 	for (size_t i = 0; i < tasks->n_tasks; i++)
 		free(tasks->tasks[i].id);
+	for (size_t i = 0; i < tasks->n_texts; i++)
+		free(tasks->texts[i]);
+	for (size_t i = 0; i < tasks->n_left_out; i++)
+		free(tasks->left_out[i]);
+	free(tasks->texts);
+	free(tasks->left_out);
 	free(tasks->tasks);
 	free(tasks->samples);
 	json_object_put(tasks->lines);
