@@ -1,12 +1,15 @@
 /*
  * grade_compose.c - see grade_exam.h: code and tests as the files of one program, and the programs that run tests.
  *
- * C++: the tests come before the code, with the function only declared, so that the code's macros and overloads cannot
- * change what the tests say; main is in another file. Included are the headers that the task names; those that samples
- * use to take for granted are added only where the program does not compile otherwise (GRADE_USUAL_HEADERS). Either way
- * a library may have a function of the tested one's name, and one that fits the tests' arguments better (strlen). So
- * the tests call the tested function by a reference of exactly its type. Go: three files of one package; of the imports
- * that a task brings each file has those that it uses, because Go refuses the others.
+ * C++ and Go, split: two programs. The tests' one has the task's text up to the function and a stub in its place
+ * (split.hpp, split.go); the other has the sample, and serves the stub's calls.
+ *
+ * C++ as one program: the tests come before the code, with the function only declared, so that the code's macros and
+ * overloads cannot change what the tests say; main is in another file. Included are the headers that the task names;
+ * those that samples use to take for granted are added only where the program does not compile otherwise
+ * (GRADE_USUAL_HEADERS). Either way a library may have a function of the tested one's name, and one that fits the
+ * tests' arguments better (strlen). So the tests call the tested function by a reference of exactly its type. Go: files
+ * of one package; of the imports that a task brings each file has those that it uses, because Go refuses the others.
  */
 #include <ctype.h>
 #include <string.h>
@@ -21,10 +24,18 @@
 static const char examiner_py[] =
 #include "exam/site.py.inc"
 
+#include "exam/values.py.inc"
+
+#include "exam/shared.py.inc"
+
 #include "exam/examiner.py.inc"
 	;
 static const char candidate_py[] =
 #include "exam/site.py.inc"
+
+#include "exam/values.py.inc"
+
+#include "exam/shared.py.inc"
 
 #include "exam/candidate.py.inc"
 	;
@@ -45,6 +56,21 @@ static const char alone_cpp[] =
 	;
 static const char alone_go[] =
 #include "exam/alone.go.inc"
+	;
+static const char assert_go[] =
+#include "exam/assert.go.inc"
+	;
+static const char split_cpp[] =
+#include "exam/split.hpp.inc"
+	;
+static const char tests_cpp[] =
+#include "exam/tests.hpp.inc"
+	;
+static const char split_go[] =
+#include "exam/split.go.inc"
+	;
+static const char tests_go[] =
+#include "exam/tests.go.inc"
 	;
 
 #define TEXT(array) {array, sizeof(array) - 1}
@@ -82,8 +108,10 @@ static void put_list(struct buf *text, const struct grade_task *task, const char
 	}
 }
 
-static void compose_script(const struct grade_task *task, const char *completion, struct grade_source *ret)
+static void compose_script(const struct grade_sample *sample, struct grade_source *ret)
 {
+	const struct grade_task *task = sample->task;
+	auto_free char *program = grade_sample_program(sample);
 	const struct grade_text *alone = &grade_texts[task->tongue].alone;
 	bool python = task->tongue == GRADE_PYTHON;
 	auto_buf struct buf text = {0};
@@ -91,15 +119,12 @@ static void compose_script(const struct grade_task *task, const char *completion
 	buf_init(&text, PROGRAM_BYTES);
 	if (task->layout == GRADE_MBPP)
 		put_list(&text, task, "test_imports");
-	buf_puts(&text, grade_task_prefix(task));
-	buf_puts(&text, completion);
-	buf_putc(&text, '\n');
+	buf_printf(&text, "%s\n", program);
 	if (task->layout == GRADE_MBPP) {
 		buf_printf(&text, "%s\n", grade_task_member(task, "test_setup_code"));
 		put_list(&text, task, "test_list");
-	} else {
-		buf_printf(&text, "%s\n", grade_task_member(task, "test"));
 	}
+	buf_printf(&text, "%s\n", grade_task_member(task, "test"));
 	if (task->layout == GRADE_HUMANEVAL)
 		buf_printf(&text, "check(%s)\n", grade_task_member(task, "entry_point"));
 	add_text(ret, python ? "alone.py" : "alone.cjs", alone->data, alone->length);
@@ -136,77 +161,156 @@ static void put_cpp_tests(struct buf *text, const char *test)
 	buf_puts(text, "void sallyport_tests_run()\n{\n\tsallyport_tests();\n}\n");
 }
 
-/* Declares the function, and gives the tests the one of exactly this type, whatever else has its name. The signature is
- * "TYPE NAME(PARAMETERS". */
-static void put_declared(struct buf *text, const char *signature, const char *test)
+/* What is known of the function of a task in C++: the task's text before it, and "TYPE NAME(PARAMETERS". */
+struct cpp_function {
+	char *head;            /* up to the signature */
+	const char *signature; /* NULL: the text ends otherwise, and `head` is all of it */
+	const char *at;        /* the name in it */
+	char *name;
+	bool replaced; /* the name can be a macro in the tests: they have no member of this name */
+};
+
+static bool names_member(const char *test, const char *name)
 {
-	const char *end = strchr(signature, '(');
-
-	while (end > signature && isspace((unsigned char)end[-1]))
-		end--;
-	const char *at = end;
-	while (at > signature && grade_source_in_name(at[-1]))
-		at--;
-	auto_free char *name = xstrndup(at, (size_t)(end - at));
 	size_t length = strlen(name);
-	bool replaced = length > 0 && !str_starts(signature, "template");
+	bool member = false;
 
-	/* The name is no macro in the tests where they also have a member of this name. */
-	for (const char *use = strstr(test, name); replaced && use; use = strstr(use + length, name))
-		replaced = grade_source_in_name(use[length]) || use == test || !strchr(".>:", use[-1]);
-
-	buf_printf(text, "%s;\n", signature);
-	if (replaced) {
-		/* Headers come before a macro that could change them; their guards allow them a second time. */
-		for (const char *line = test, *next; *line; line = next) {
-			size_t end_of_line = strcspn(line, "\n");
-
-			next = line + end_of_line + (line[end_of_line] == '\n');
-			if (str_starts(line + strspn(line, " \t"), "#include"))
-				buf_printf(text, "%.*s\n", (int)end_of_line, line);
-		}
-		buf_printf(text, "%.*ssallyport_type_of_%s;\n", (int)(at - signature), signature, at);
-		buf_printf(text, "static decltype(sallyport_type_of_%s) &sallyport_tested = ::%s;\n", name, name);
-		buf_printf(text, "#define %s sallyport_tested\n", name);
-	}
-	put_cpp_tests(text, test);
-	if (replaced)
-		buf_printf(text, "#undef %s\n", name);
+	for (const char *use = strstr(test, name); use && !member; use = strstr(use + length, name))
+		member = !grade_source_in_name(use[length]) && use > test && strchr(".>:", use[-1]);
+	return member;
 }
 
-static void compose_cpp(const struct grade_task *task, const char *completion, enum grade_headers headers,
-			struct grade_source *ret)
+static void read_function(const struct grade_task *task, struct cpp_function *ret)
 {
-	const struct grade_text *alone = &grade_texts[GRADE_CPP].alone;
-	auto_free char *head = xstrdup(grade_task_prefix(task));
-	const char *test = grade_task_member(task, "test");
-	auto_buf struct buf text = {0};
+	char *head = xstrdup(grade_task_prefix(task));
 	size_t length = strlen(head);
 
 	while (length > 0 && isspace((unsigned char)head[length - 1]))
 		head[--length] = '\0';
-	char *signature = strrchr(head, '\n');
-	signature = signature ? signature + 1 : head;
-	bool declared = length > 0 && head[length - 1] == '{' && strchr(signature, '(') &&
-			memchr(signature, '{', length - (size_t)(signature - head)) == head + length - 1;
+	char *line = strrchr(head, '\n'), *signature = line ? line + 1 : head, *open = strchr(signature, '(');
+	*ret = (struct cpp_function){.head = head};
+	if (length == 0 || !open || strchr(signature, '{') != head + length - 1)
+		return;
+	head[length - 1] = '\0';
+	size_t end = (size_t)(open - signature);
+	while (end > 0 && isspace((unsigned char)signature[end - 1]))
+		end--;
+	size_t at = end;
+	while (at > 0 && grade_source_in_name(signature[at - 1]))
+		at--;
+	ret->signature = signature;
+	ret->at = signature + at;
+	ret->name = xstrndup(signature + at, end - at);
+	ret->replaced = end > at && !str_starts(signature, "template") &&
+			!names_member(grade_task_member(task, "test"), ret->name);
+}
+
+static void function_clear(struct cpp_function *function)
+{
+	free(function->head);
+	free(function->name);
+}
+
+/* A declaration whose type is that of the function. */
+static void put_type(struct buf *text, const struct cpp_function *function)
+{
+	buf_printf(text, "%.*ssallyport_type_of_%s;\n", (int)(function->at - function->signature), function->signature,
+		   function->at);
+}
+
+/* The tests, which get a function of exactly this type, in this process or the other one. */
+static void put_replaced(struct buf *text, const struct cpp_function *function, const char *test, bool remote)
+{
+	/* Headers come before a macro that could change them; their guards allow them a second time. */
+	for (const char *line = test, *next; *line; line = next) {
+		size_t end_of_line = strcspn(line, "\n");
+
+		next = line + end_of_line + (line[end_of_line] == '\n');
+		if (str_starts(line + strspn(line, " \t"), "#include"))
+			buf_printf(text, "%.*s\n", (int)end_of_line, line);
+	}
+	put_type(text, function);
+	if (remote)
+		buf_printf(text, "static const sallyport::remote<decltype(sallyport_type_of_%s)> sallyport_tested;\n",
+			   function->name);
+	else
+		buf_printf(text, "static decltype(sallyport_type_of_%s) &sallyport_tested = ::%s;\n", function->name,
+			   function->name);
+	buf_printf(text, "#define %s sallyport_tested\n", function->name);
+	put_cpp_tests(text, test);
+	buf_printf(text, "#undef %s\n", function->name);
+}
+
+/* One program: the function is only declared before the tests, which get the one of exactly this type. */
+static void put_cpp_alone(struct buf *text, const struct cpp_function *function, const struct grade_sample *sample)
+{
+	const char *test = grade_task_member(sample->task, "test");
+
+	if (!function->signature) {
+		buf_printf(text, "%s\n%s\n", function->head, sample->text);
+		return put_cpp_tests(text, test);
+	}
+	buf_add(text, function->head, (size_t)(function->signature - function->head));
+	buf_printf(text, "%s;\n", function->signature);
+	if (function->replaced)
+		put_replaced(text, function, test, false);
+	else
+		put_cpp_tests(text, test);
+	buf_printf(text, "\n%s{\n%s\n", function->signature, sample->text);
+}
+
+static void put_cpp_part(struct buf *text, const struct cpp_function *function, const struct grade_sample *sample,
+			 enum grade_part part)
+{
+	size_t before = (size_t)(function->signature - function->head);
+
+	if (part == GRADE_TESTS) {
+		buf_add(text, function->head, before);
+		put_replaced(text, function, grade_task_member(sample->task, "test"), true);
+		buf_puts(text, "#include \"tests.hpp\"\n");
+		return;
+	}
+	buf_puts(text, "#define main sallyport_their_main\n");
+	if (!sample->whole)
+		buf_printf(text, "%.*s%s{\n", (int)before, function->head, function->signature);
+	buf_printf(text, "%s\n#undef main\n", sample->text);
+	put_type(text, function);
+	buf_printf(text,
+		   "int main()\n{\n\treturn sallyport::server<decltype(sallyport_type_of_%s)>::serve("
+		   "[](auto &&...a) -> decltype(auto) { return ::%s(static_cast<decltype(a)>(a)...); });\n}\n",
+		   function->name, function->name);
+}
+
+static void compose_cpp(const struct grade_sample *sample, enum grade_part part, enum grade_headers headers,
+			struct grade_source *ret)
+{
+	const char *test = grade_task_member(sample->task, "test");
+	struct cpp_function function;
+	auto_buf struct buf text = {0};
+
+	read_function(sample->task, &function);
 	buf_init(&text, PROGRAM_BYTES);
+	if (part != GRADE_ALONE)
+		buf_puts(&text, "#include \"split.hpp\"\n");
 	if (headers == GRADE_USUAL_HEADERS)
 		buf_puts(&text, cpp_usual);
-	if (declared) {
-		head[length - 1] = '\0';
-		buf_add(&text, head, (size_t)(signature - head));
-		put_declared(&text, signature, test);
-		buf_printf(&text, "\n%s{\n%s\n", signature, completion);
-	} else {
-		buf_printf(&text, "%s\n%s\n", head, completion);
-		put_cpp_tests(&text, test);
-	}
-	add_buf(ret, "main.cpp", &text);
-	add_text(ret, "alone.cpp", alone->data, alone->length);
+	if (part == GRADE_ALONE)
+		put_cpp_alone(&text, &function, sample);
+	else if (function.replaced)
+		put_cpp_part(&text, &function, sample, part);
+	if (part == GRADE_ALONE || function.replaced)
+		add_buf(ret, "main.cpp", &text);
+	if (part == GRADE_ALONE)
+		add_text(ret, "alone.cpp", grade_texts[GRADE_CPP].alone.data, grade_texts[GRADE_CPP].alone.length);
+	else
+		add_text(ret, "split.hpp", split_cpp, sizeof(split_cpp) - 1);
+	if (part == GRADE_TESTS)
+		add_text(ret, "tests.hpp", tests_cpp, sizeof(tests_cpp) - 1);
 	if (strstr(text.data, "boost/any.hpp"))
 		add_text(ret, "boost/any.hpp", cpp_any, sizeof(cpp_any) - 1);
-	if (strstr(head, "<openssl/") || strstr(test, "<openssl/"))
+	if (strstr(function.head, "<openssl/") || strstr(test, "<openssl/"))
 		ret->library = "-lcrypto";
+	function_clear(&function);
 }
 
 /* -------- Go ------------------------------------------------------------------------------------------ */
@@ -284,46 +388,96 @@ static const char go_usual[] =
 	"import \"math\"\nimport \"math/rand\"\nimport \"os\"\nimport \"regexp\"\nimport \"sort\"\nimport \"strconv\"\n"
 	"import \"strings\"\nimport \"syscall\"\nimport \"time\"\nimport \"unicode\"\n";
 
-static void compose_go(const struct grade_task *task, const char *completion, struct grade_source *ret)
+/* main of tests, which names them. */
+static void add_go_main(struct grade_source *ret, const char *name, const char *text, const char *tests)
 {
-	auto_free char *code = xasprintf("%s%s\n", grade_task_prefix(task), completion);
-	auto_free char *tests =
-		xasprintf("%s\n%s\n", grade_task_member(task, "test_setup"), grade_task_member(task, "test"));
-	static const char place[] = "/*TESTS*/"; /* where main has the names of the tests */
-	const char *text = grade_texts[GRADE_GO].alone.data, *at = strstr(text, place);
-	struct go_imports imports = {.count = 0};
-	auto_buf struct buf ignored = {0}, body = {0}, test_body = {0}, made = {0};
+	static const char place[] = "/*TESTS*/";
+	const char *at = strstr(text, place);
+	auto_buf struct buf made = {0};
 
-	buf_init(&ignored, PROGRAM_BYTES);
-	buf_init(&body, PROGRAM_BYTES);
-	buf_init(&test_body, PROGRAM_BYTES);
 	buf_init(&made, PROGRAM_BYTES);
-	go_strip(go_usual, &imports, &ignored);
-	go_strip(grade_task_member(task, "import"), &imports, &ignored);
-	go_strip(code, &imports, &body);
-	go_strip(tests, &imports, &test_body);
-	add_go(ret, "solution.go", &imports, &body);
-	add_go(ret, "tests.go", &imports, &test_body);
 	buf_add(&made, text, (size_t)(at - text));
-	for (const char *test = strstr(test_body.data, "func Test"); test; test = strstr(test + 1, "func Test")) {
+	for (const char *test = strstr(tests, "func Test"); test; test = strstr(test + 1, "func Test")) {
 		int length = (int)strcspn(test + 5, "( \t\n");
 
 		buf_printf(&made, "{Name: \"%.*s\", F: %.*s},", length, test + 5, length, test + 5);
 	}
 	buf_puts(&made, at + sizeof(place) - 1);
-	add_buf(ret, "alone.go", &made);
+	add_buf(ret, name, &made);
+	add_text(ret, "assert.go", assert_go, sizeof(assert_go) - 1);
+}
+
+/* "func NAME(PARAMETERS) RESULT {" at the end of what comes before a sample, without the brace; the caller's. NULL: it
+ * ends otherwise. *ret_before: the length of the text before. */
+static char *go_signature(const char *prefix, const char *name, size_t *ret_before)
+{
+	auto_free char *begin = xasprintf("func %s(", name);
+	const char *at = NULL, *end = prefix + strlen(prefix);
+
+	for (const char *next = strstr(prefix, begin); next; next = strstr(next + 1, begin))
+		if (next == prefix || next[-1] == '\n')
+			at = next;
+	while (end > prefix && isspace((unsigned char)end[-1]))
+		end--;
+	if (!at || end - at < 2 || end[-1] != '{' || memchr(at, '\n', (size_t)(end - at)))
+		return NULL;
+	*ret_before = (size_t)(at - prefix);
+	return xstrndup(at, (size_t)(end - 1 - at));
+}
+
+static void compose_go(const struct grade_sample *sample, enum grade_part part, struct grade_source *ret)
+{
+	const struct grade_task *task = sample->task;
+	const char *name = grade_task_member(task, "entry_point"), *prefix = grade_task_prefix(task);
+	size_t before = 0;
+	auto_free char *signature = go_signature(prefix, name, &before);
+	auto_free char *code = part == GRADE_TESTS ? xasprintf("%.*s\n", (int)before, prefix)
+						   : grade_sample_program(sample);
+	auto_free char *tests =
+		xasprintf("%s\n%s\n", grade_task_member(task, "test_setup"), grade_task_member(task, "test"));
+	struct go_imports imports = {.count = 0};
+	auto_buf struct buf ignored = {0}, body = {0}, test_body = {0};
+
+	if (part != GRADE_ALONE && !signature)
+		return;
+	buf_init(&ignored, PROGRAM_BYTES);
+	buf_init(&body, PROGRAM_BYTES);
+	buf_init(&test_body, PROGRAM_BYTES);
+	go_strip(go_usual, &imports, &ignored);
+	go_strip(grade_task_member(task, "import"), &imports, &ignored);
+	go_strip(code, &imports, &body);
+	go_strip(tests, &imports, &test_body);
+	if (part == GRADE_TESTS) {
+		const char *type = signature + 5 + strlen(name);
+
+		buf_printf(&body, "var %s = sallyportRemote((func%s)(nil)).(func%s)\n", name, type, type);
+	} else if (part == GRADE_CODE) {
+		buf_printf(&body, "\nfunc main() { sallyportServe(%s) }\n", name);
+	}
+	buf_putc(&body, '\n');
+	add_go(ret, "solution.go", &imports, &body);
+	if (part != GRADE_CODE)
+		add_go(ret, "tests.go", &imports, &test_body);
+	if (part == GRADE_ALONE)
+		add_go_main(ret, "alone.go", grade_texts[GRADE_GO].alone.data, test_body.data);
+	else
+		add_text(ret, "a_split.go", split_go, sizeof(split_go) - 1);
+	if (part == GRADE_TESTS)
+		add_go_main(ret, "main.go", tests_go, test_body.data);
 	for (size_t i = 0; i < imports.count; i++)
 		free(imports.lines[i]);
 }
 
-void grade_compose(const struct grade_task *task, const char *completion, enum grade_headers headers,
+void grade_compose(const struct grade_sample *sample, enum grade_part part, enum grade_headers headers,
 		   struct grade_source *ret)
 {
+	const struct grade_task *task = sample->task;
+
 	*ret = (struct grade_source){.name = xstrdup(task->id), .runner = xstrdup(grade_tongue_text(task->tongue))};
 	if (task->tongue == GRADE_CPP)
-		compose_cpp(task, completion, headers, ret);
+		compose_cpp(sample, part, headers, ret);
 	else if (task->tongue == GRADE_GO)
-		compose_go(task, completion, ret);
+		compose_go(sample, part, ret);
 	else
-		compose_script(task, completion, ret);
+		compose_script(sample, ret);
 }

@@ -24,15 +24,14 @@
 #define PIDS         64
 #define NONCE        32 /* hexadecimal digits */
 
-bool grade_exam_splits(const struct grade_task *task)
+bool grade_exam_compiles(const struct grade_task *task)
 {
-	return grade_texts[task->tongue].examiner.data != NULL;
+	return grade_texts[task->tongue].examiner.data == NULL;
 }
 
 struct jail_limits grade_exam_limits(const struct grade_exam *exam, const struct grade_task *task)
 {
-	bool compiled = task->tongue == GRADE_CPP || task->tongue == GRADE_GO;
-	double limit = exam->time_limit > 0 ? exam->time_limit : compiled ? 10 : 3;
+	double limit = exam->time_limit > 0 ? exam->time_limit : grade_exam_compiles(task) ? 10 : 3;
 	int64_t limit_us = (int64_t)(limit * 1e6);
 
 	return (struct jail_limits){
@@ -134,26 +133,40 @@ static void run_alone(const struct grade_exam *exam, const struct grade_task *ta
 	}
 }
 
-void grade_exam_alone(const struct grade_exam *exam, const struct grade_task *task, const char *completion,
-		      struct grade_exam_result *ret)
+void grade_exam_make(const struct grade_exam *exam, const struct grade_sample *sample, enum grade_part part,
+		     struct grade_program *ret)
 {
 	static const struct grade_package package = {
 		.dir = -1, .compile_us = COMPILE_US, .compile_bytes = GRADE_EXAM_MEMORY};
 	const struct grade_maker maker = {exam->client, exam->runners, &package, exam->cache, false};
-	struct grade_exam_result result = {.in_process = true};
-	auto_program struct grade_program program = {0};
 
 	for (enum grade_headers headers = GRADE_OWN_HEADERS; headers <= GRADE_USUAL_HEADERS; headers++) {
 		auto_source struct grade_source source = {0};
 
-		grade_program_clear(&program);
-		grade_compose(task, completion, headers, &source);
-		grade_program_make(&maker, &source, &program);
-		if (program.verdict != GRADE_CE || task->tongue != GRADE_CPP)
+		grade_program_clear(ret);
+		grade_compose(sample, part, headers, &source);
+		if (source.count == 0)
+			return GRADE_SAY(ret, GRADE_CE, "the task cannot be split");
+		grade_program_make(&maker, &source, ret);
+		if (ret->verdict != GRADE_CE || sample->task->tongue != GRADE_CPP)
 			break;
 	}
+}
+
+void grade_exam_tests(const struct grade_exam *exam, const struct grade_task *task, struct grade_program *ret)
+{
+	grade_exam_make(exam, &(struct grade_sample){.task = task, .text = ""}, GRADE_TESTS, ret);
+}
+
+void grade_exam_alone(const struct grade_exam *exam, const struct grade_sample *sample,
+		      struct grade_exam_result *ret)
+{
+	struct grade_exam_result result = {.in_process = true};
+	auto_program struct grade_program program = {0};
+
+	grade_exam_make(exam, sample, GRADE_ALONE, &program);
 	if (program.verdict == GRADE_AC)
-		run_alone(exam, task, &program, &result);
+		run_alone(exam, sample->task, &program, &result);
 	else
 		GRADE_SAY(&result, program.verdict, "%s", program.message);
 	*ret = result;

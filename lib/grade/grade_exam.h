@@ -2,14 +2,15 @@
  * grade_exam.h - one sample against the tests of its task, and the verdict, which is always taken outside of the code
  * under test.
  *
- * Apart (Python, JavaScript): the tests run in one jail, the code under test in another, and values cross between them
- * as plain data through this process. The code under test sees neither the tests nor the channel on which their verdict
- * comes; all that it can do is answer. A jail for tests serves one sample after the other.
+ * Apart: the tests run in one jail, the code under test in another, and values cross between them as plain data
+ * through this process. The code under test sees neither the tests nor the channel on which their verdict comes; all
+ * that it can do is answer. In Python and JavaScript a jail for tests serves one sample after the other; in C++ and Go
+ * the tests are a program of their own.
  *
- * Alone (C++, Go, and suites that cannot be split): code and tests are one program. It must prove that it reached the
- * end of the tests: by a nonce that it read from a pipe before the code under test started, written to a descriptor
- * which that code cannot name. Without the nonce an exit with status 0 is an early end. What code does to the memory
- * of its own process this cannot see; reports count such samples ("in_process").
+ * Alone (suites that cannot be split): code and tests are one program. It must prove that it reached the end of the
+ * tests: by a nonce that it read from a pipe before the code under test started, written to a descriptor which that
+ * code cannot name. Without the nonce an exit with status 0 is an early end. What code does to the memory of its own
+ * process this cannot see; reports name such samples ("in_process").
  */
 #pragma once
 
@@ -39,16 +40,19 @@ struct grade_exam {
 	const char *cache;
 	double time_limit; /* seconds; 0: the language's */
 	struct grade_examiner **examiner; /* *examiner NULL: not there yet */
-	bool more;                        /* samples are left, so that the next jail may be made ahead */
+	const struct grade_program *tests; /* of a language that is compiled: grade_exam_tests */
+	bool more;                         /* samples are left, so that the next jail may be made ahead */
 };
 
-bool grade_exam_splits(const struct grade_task *task);
-void grade_exam_apart(const struct grade_exam *exam, const struct grade_task *task, const char *completion,
+bool grade_exam_compiles(const struct grade_task *task);
+void grade_exam_apart(const struct grade_exam *exam, const struct grade_sample *sample,
 		      struct grade_exam_result *ret);
+/* In C++ and Go the tests are a program, which serves all samples of a task: GRADE_AC where it could be made. */
+void grade_exam_tests(const struct grade_exam *exam, const struct grade_task *task, struct grade_program *ret);
 /* Waits for the end of result->leaving, which tells cpu_us and wall_us. An error: the sandbox failed, and what the
  * tests said is worth nothing. */
 int grade_exam_leave(struct jail_client *client, struct grade_exam_result *result, struct err *err);
-void grade_exam_alone(const struct grade_exam *exam, const struct grade_task *task, const char *completion,
+void grade_exam_alone(const struct grade_exam *exam, const struct grade_sample *sample,
 		      struct grade_exam_result *ret);
 void grade_examiner_free(struct grade_examiner *examiner); /* NULL is fine */
 
@@ -70,6 +74,11 @@ struct grade_texts {
 extern const struct grade_texts grade_texts[];
 /* What a program in C++ includes: what its task names, or also what samples use without an include of their own. */
 enum grade_headers { GRADE_OWN_HEADERS, GRADE_USUAL_HEADERS };
-/* Code and tests as one program; an internal failure is its verdict. The caller's (grade_source_clear). */
-void grade_compose(const struct grade_task *task, const char *completion, enum grade_headers headers,
+/* Code and tests as one program, or one of two, which has no files where the task cannot be split. The caller's
+ * (grade_source_clear). */
+enum grade_part { GRADE_ALONE, GRADE_TESTS, GRADE_CODE };
+void grade_compose(const struct grade_sample *sample, enum grade_part part, enum grade_headers headers,
 		   struct grade_source *ret);
+/* The program of a sample, compiled where its language is. */
+void grade_exam_make(const struct grade_exam *exam, const struct grade_sample *sample, enum grade_part part,
+		     struct grade_program *ret);
