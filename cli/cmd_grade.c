@@ -25,6 +25,10 @@ static const struct cli_option grade_options_table[] = {
 	 .help = "compile everything, and keep no executables"},
 	{.name = "samples", .type = CLI_STRING, .offset = offsetof(struct grade_options, samples), .value = "FILE",
 	 .help = "TASKS: grade these completions [the tasks' own solutions]"},
+	{.name = "raw", .type = CLI_FLAG, .offset = offsetof(struct grade_options, raw),
+	 .help = "TASKS: take samples as they are, with fences of Markdown"},
+	{.name = "require-split", .type = CLI_FLAG, .offset = offsetof(struct grade_options, require_split),
+	 .help = "TASKS: skip samples whose tests cannot run in a process of their own"},
 	{.name = "solution", .type = CLI_STRING, .offset = offsetof(struct grade_options, solution), .value = "MEMBER",
 	 .help = "TASKS: grade this member of each task [canonical_solution or code]"},
 	{.name = "language", .type = CLI_STRING, .offset = offsetof(struct grade_options, language), .value = "NAME",
@@ -91,6 +95,8 @@ static int check_options(const struct grade_options *options, enum kind kind, st
 			       "a file of tasks takes no submissions: they are for packages and suites");
 	if (kind != TASKS && (options->samples || options->solution || options->k))
 		return err_set(err, ERR_INVALID, "--samples, --solution and --k are for files of tasks");
+	if (kind != TASKS && (options->raw || options->require_split))
+		return err_set(err, ERR_INVALID, "--raw and --require-split are for files of tasks");
 	if (kind == PACKAGE && options->language)
 		return err_set(err, ERR_INVALID, "--language is for files of tasks, and for suites");
 	return check_suite_options(options, kind == SUITE, err);

@@ -12,6 +12,7 @@
 #include "grade.h"
 #include "lib/base/util.h"
 #include "lib/grade/grade_run.h"
+#include "lib/grade/grade_sample.h"
 
 #define K_MAX 16
 
@@ -69,6 +70,8 @@ static bool on_done(void *arg, const struct grade_sample *sample, const struct g
 	json_add_bytes(line, "result", result->message, strlen(result->message));
 	if (result->premature)
 		json_add_string(line, "reason", "premature_exit");
+	if (result->in_process)
+		json_add_bool(line, "in_process", true);
 	json_add_int(line, "cpu_us", result->cpu_us);
 	json_add_int(line, "wall_us", result->wall_us);
 	auto_free char *name = xasprintf("%s #%zu", sample->task->id, sample->number);
@@ -150,6 +153,8 @@ static void put_summary(const struct grading_tasks *grading, double seconds)
 	json_add_int(object, "judge_errors", (int64_t)grading->judge_errors);
 	grade_add_verdicts(object, grading->verdicts);
 	json_add_int(object, "in_process", (int64_t)grading->in_process);
+	if (grading->tasks.n_left_out)
+		json_add_int(object, "left_out", (int64_t)grading->tasks.n_left_out);
 	for (size_t i = 0; i < grading->n_ks; i++) {
 		auto_free char *name = xasprintf("pass@%zu", grading->ks[i]);
 
@@ -183,6 +188,7 @@ static int run(struct grading_tasks *grading, struct err *err)
 		.jobs = grade_jobs(options),
 		.time_limit = (double)options->time_limit_us / 1e6,
 		.cache = cache,
+		.require_split = options->require_split,
 		.memory = grade_results_memory(grading->grading),
 		.dial = grade_dial(grading->grading),
 		.done = on_done,
@@ -205,7 +211,7 @@ static int run(struct grading_tasks *grading, struct err *err)
 	free(grading->tallies);
 	if (result < 0 || grading->judge_errors)
 		return CLI_JUDGE_ERROR;
-	return grading->passed < grading->tasks.n_samples ? CLI_DIFFERENT : CLI_OK;
+	return grading->passed < grading->tasks.n_samples || grading->tasks.n_left_out ? CLI_DIFFERENT : CLI_OK;
 }
 
 int grade_tasks_run(struct grading *grading, struct err *err)
@@ -213,17 +219,22 @@ int grade_tasks_run(struct grading *grading, struct err *err)
 	struct grading_tasks all = {.grading = grading};
 	const struct grade_options *options = grading->options;
 	const struct grade_tasks_source source = {options->common.args[0], options->samples, options->solution,
-						  options->language};
+						  options->language, options->raw};
 	int result = parse_ks(options->k ? options->k : "1,10,100", &all, err);
 
 	if (result == 0 && options->samples && options->solution)
 		result = err_set(err, ERR_INVALID, "--samples and --solution exclude each other");
 	if (result == 0)
 		result = grade_tasks_open(&source, &all.tasks, err);
+	if (result == 0)
+		result = grade_sample_open(&source, &all.tasks, err);
 	if (result < 0) {
+		grade_tasks_clear(&all.tasks);
 		cli_complain(err);
 		return CLI_USAGE;
 	}
+	for (size_t i = 0; i < all.tasks.n_left_out; i++)
+		fprintf(stderr, "sallyport: left out: %s\n", all.tasks.left_out[i]);
 	result = run(&all, err);
 	grade_tasks_clear(&all.tasks);
 	return result;

@@ -10,6 +10,7 @@
  * While one sample is examined, the jail and the interpreter for the next one start already: the program there is the
  * same for all, and the sample's source is the first line that it reads. No two samples share a jail. Nor does the next
  * sample wait for the jail of one that has passed to end: what is still to come is what it used (grade_exam_leave).
+ * In C++ and Go both are programs, which begin with their jails; P and D are not needed, but for the end.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -132,7 +133,7 @@ struct talk {
 };
 
 static int begin(struct jail_client *client, struct jail_once *once, const struct grade_text *text,
-		 struct channel *channel, struct err *err)
+		 const struct grade_program *program, struct channel *channel, struct err *err)
 {
 	auto_close int code = memfd_with("exam", text->data, text->length);
 	auto_close int errors = memfd_create("stderr", MFD_CLOEXEC);
@@ -149,6 +150,13 @@ static int begin(struct jail_client *client, struct jail_once *once, const struc
 	channel->in = in[1];
 	channel->out = out[0];
 	once->program.code_fd = code;
+	if (program) {
+		once->spec.runner = program->runner;
+		once->program.code_fd = grade_program_no_code();
+		once->program.entry = program->entry;
+		once->files = program->files;
+		once->n_files = program->count;
+	}
 	once->program.stdin_fd = in[0];
 	once->program.stdout_fd = out[1];
 	once->program.stderr_fd = errors;
@@ -169,8 +177,8 @@ static void candidate_free(struct grade_candidate *candidate)
 	free(candidate);
 }
 
-static int candidate_new(const struct grade_exam *exam, const struct grade_task *task, struct grade_candidate **ret,
-			 struct err *err)
+static int candidate_new(const struct grade_exam *exam, const struct grade_task *task,
+			 const struct grade_program *program, struct grade_candidate **ret, struct err *err)
 {
 	struct grade_candidate *candidate = xcalloc(1, sizeof(*candidate));
 
@@ -182,7 +190,7 @@ static int candidate_new(const struct grade_exam *exam, const struct grade_task 
 	const struct buf *compiled = &(*exam->examiner)->compiled;
 	const struct grade_text text = compiled->length > 0 ? (struct grade_text){compiled->data, compiled->length}
 							    : grade_texts[task->tongue].candidate;
-	int result = begin(exam->client, &candidate->once, &text, &candidate->channel, err);
+	int result = begin(exam->client, &candidate->once, &text, program, &candidate->channel, err);
 	if (result < 0)
 		candidate_free(candidate);
 	else
@@ -201,21 +209,20 @@ void grade_examiner_free(struct grade_examiner *examiner)
 	free(examiner);
 }
 
-/* The thread's jail for tests in this language. */
-static int hire(const struct grade_exam *exam, enum grade_tongue tongue, struct err *err)
+/* The thread's jail for tests in this language; one of tests that are a program serves one sample only. */
+static int hire(const struct grade_exam *exam, const struct grade_task *task, struct err *err)
 {
 	struct grade_examiner *examiner = *exam->examiner;
-	const struct grade_texts *texts = &grade_texts[tongue];
-	auto_json struct json_object *candidate = json_object_new_string(texts->candidate.data);
+	const struct grade_texts *texts = &grade_texts[task->tongue];
 	auto_buf struct buf text = {0};
 
-	if (examiner && examiner->tongue == tongue && !examiner->once.over &&
+	if (examiner && examiner->tongue == task->tongue && !exam->tests && !examiner->once.over &&
 	    clock_monotonic_us() - examiner->made_us < EXAMINER_OLD_US)
 		return 0;
 	grade_examiner_free(steal(exam->examiner));
 	examiner = xcalloc(1, sizeof(*examiner));
 	*examiner = (struct grade_examiner){
-		.tongue = tongue,
+		.tongue = task->tongue,
 		.once = {.spec = {.runner = texts->runner,
 				  .limits = {.wall_us = GRADE_EXAM_WALL_US,
 					     .cpu_us = GRADE_EXAM_WALL_US,
@@ -226,16 +233,22 @@ static int hire(const struct grade_exam *exam, enum grade_tongue tongue, struct 
 		.channel = CHANNEL_INIT,
 		.made_us = clock_monotonic_us(),
 	};
+	if (exam->tests) {
+		examiner->once.spec.limits = grade_exam_limits(exam, task);
+		examiner->once.spec.limits.wall_us += AHEAD_OLD_US + LAST_WORD_US;
+	}
 	buf_init(&examiner->compiled, LINE_MAX_BYTES);
 	buf_init(&text, LINE_MAX_BYTES);
 	if (texts->compiles) {
+		auto_json struct json_object *candidate = json_object_new_string(texts->candidate.data);
+
 		buf_puts(&text, "CANDIDATE = ");
 		json_print(&text, candidate);
 		buf_putc(&text, '\n');
 	}
 	buf_add(&text, texts->examiner.data, texts->examiner.length);
 	const struct grade_text program = {text.data, text.length};
-	int result = begin(exam->client, &examiner->once, &program, &examiner->channel, err);
+	int result = begin(exam->client, &examiner->once, &program, exam->tests, &examiner->channel, err);
 	if (result < 0)
 		grade_examiner_free(examiner);
 	else
@@ -270,7 +283,7 @@ static void hear_examiner(struct talk *talk)
 			talk->broken = talk->broken || strncmp(line, "D0\n", length) != 0;
 		}
 	}
-	if (channel->out < 0 || channel->from.overflow || talk->examiner->once.over)
+	if (!talk->done && (channel->out < 0 || channel->from.overflow || talk->examiner->once.over))
 		talk->done = talk->broken = true;
 }
 
@@ -372,9 +385,8 @@ static void put_task(struct channel *channel, const struct grade_task *task)
 		add_tests(tests, task->line, "test_imports");
 		add_tests(tests, task->line, "test_setup_code");
 		add_tests(tests, task->line, "test_list");
-	} else {
-		add_tests(tests, task->line, "test");
 	}
+	add_tests(tests, task->line, "test");
 	json_add(object, "tests", tests);
 	json_print(&channel->to, object);
 	buf_putc(&channel->to, '\n');
@@ -457,13 +469,13 @@ static int part(struct talk *talk, struct grade_exam_result *result, struct err 
 	return 0;
 }
 
-static int talk_once(const struct grade_exam *exam, const struct grade_task *task, const char *completion,
-		     struct grade_exam_result *result, struct err *err)
+/* `program`: the sample's, where it is compiled; else NULL. */
+static int talk_once(const struct grade_exam *exam, const struct grade_sample *sample,
+		     const struct grade_program *program, struct grade_exam_result *result, struct err *err)
 {
-	auto_free char *text = xasprintf("%s%s", grade_task_prefix(task), completion);
-	auto_json struct json_object *source = json_object_new_string(text);
+	const struct grade_task *task = sample->task;
 	struct talk talk = {.exam = exam};
-	int failed = hire(exam, task->tongue, err);
+	int failed = hire(exam, task, err);
 
 	if (failed < 0)
 		return failed;
@@ -472,14 +484,19 @@ static int talk_once(const struct grade_exam *exam, const struct grade_task *tas
 	if (talk.candidate && (talk.candidate->once.over ||
 			       clock_monotonic_us() - talk.candidate->begun_us >= AHEAD_OLD_US))
 		candidate_free(steal(&talk.candidate));
-	if (!talk.candidate && (failed = candidate_new(exam, task, &talk.candidate, err)) < 0)
+	if (!talk.candidate && (failed = candidate_new(exam, task, program, &talk.candidate, err)) < 0)
 		return failed;
 	talk.candidate->given_us = clock_monotonic_us();
-	put_task(&talk.examiner->channel, task);
-	json_print(&talk.candidate->channel.to, source);
-	buf_putc(&talk.candidate->channel.to, '\n');
-	if (exam->more) /* else, or where it fails, the next one begins by itself */
-		candidate_new(exam, task, &talk.examiner->ahead, NULL);
+	if (!program) {
+		auto_free char *text = grade_sample_program(sample);
+		auto_json struct json_object *source = json_object_new_string(text);
+
+		put_task(&talk.examiner->channel, task);
+		json_print(&talk.candidate->channel.to, source);
+		buf_putc(&talk.candidate->channel.to, '\n');
+	}
+	if (exam->more && !program) /* else, or where it fails, the next one begins by itself */
+		candidate_new(exam, task, NULL, &talk.examiner->ahead, NULL);
 	failed = converse(&talk, err);
 	if (failed == 0)
 		failed = part(&talk, result, err);
@@ -490,12 +507,23 @@ static int talk_once(const struct grade_exam *exam, const struct grade_task *tas
 	return failed;
 }
 
-void grade_exam_apart(const struct grade_exam *exam, const struct grade_task *task, const char *completion,
+void grade_exam_apart(const struct grade_exam *exam, const struct grade_sample *sample,
 		      struct grade_exam_result *ret)
 {
+	const struct grade_task *task = sample->task;
 	struct json_object *runner = jail_runner_named(exam->runners, grade_tongue_text(task->tongue));
 	struct grade_exam_result result = {0};
+	auto_program struct grade_program program = {0};
+	bool compiles = grade_exam_compiles(task);
 
+	if (compiles) {
+		grade_exam_make(exam, sample, GRADE_CODE, &program);
+		if (program.verdict != GRADE_AC) {
+			GRADE_SAY(&result, program.verdict, "%s", program.message);
+			*ret = result;
+			return;
+		}
+	}
 	if (!json_object_get_boolean(json_get(runner, "available", json_type_boolean))) {
 		GRADE_SAY(&result, GRADE_SKIP, "the runner %s is not installed", grade_tongue_text(task->tongue));
 		*ret = result;
@@ -505,7 +533,7 @@ void grade_exam_apart(const struct grade_exam *exam, const struct grade_task *ta
 		struct err err = ERR_INIT;
 
 		result = (struct grade_exam_result){0};
-		if (talk_once(exam, task, completion, &result, &err) == 0)
+		if (talk_once(exam, sample, compiles ? &program : NULL, &result, &err) == 0)
 			break;
 		GRADE_SAY(&result, GRADE_JE, "the sandbox failed: %s", err.text);
 	}

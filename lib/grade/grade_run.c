@@ -22,12 +22,18 @@ struct slot {
 	bool done;
 	char key[SHA256_HEX_SIZE]; /* "": nothing is kept */
 };
+struct task_state {
+	enum suite suite;            /* with the pool's lock */
+	pthread_mutex_t making;      /* for the rest */
+	bool made;
+	struct grade_program tests; /* of a language that is compiled */
+};
 struct work {
 	const struct grade_run *run;
 	struct json_object *runners;
-	struct grade_pool pool; /* its lock: for the rest */
-	struct slot *slots;     /* by sample */
-	enum suite *suites;     /* by task */
+	struct grade_pool pool;    /* its lock: for the rest */
+	struct slot *slots;        /* by sample */
+	struct task_state *states; /* by task */
 	size_t next, finished, to_report;
 };
 
@@ -52,48 +58,75 @@ static bool rejected(const struct grade_exam_result *result)
 /* Can the suite of this task be split? */
 static enum suite find_suite(const struct grade_exam *exam, const struct grade_sample *sample)
 {
-	const char *reference = grade_task_reference(sample->task);
+	const struct grade_sample reference = grade_task_reference(sample->task);
 	struct grade_exam_result result = {.apart = true};
 
-	if (!reference)
+	if (!reference.text)
 		return SPLITS;
-	if (!streq(reference, sample->text))
-		grade_exam_apart(exam, sample->task, reference, &result);
+	if (!streq(reference.text, sample->text))
+		grade_exam_apart(exam, &reference, &result);
 	if (result.leaving)
 		grade_exam_leave(exam->client, &result, NULL);
 	if (!rejected(&result))
 		return SPLITS;
-	grade_exam_alone(exam, sample->task, reference, &result);
+	grade_exam_alone(exam, &reference, &result);
 	return result.verdict == GRADE_AC ? WHOLE : SPLITS;
+}
+
+static void examine_alone(const struct work *work, const struct grade_exam *exam, const struct grade_sample *sample,
+			  struct grade_exam_result *ret)
+{
+	*ret = (struct grade_exam_result){.in_process = true};
+	if (work->run->require_split)
+		GRADE_SAY(ret, GRADE_SKIP, "the tests cannot run in a process of their own");
+	else
+		grade_exam_alone(exam, sample, ret);
+}
+
+/* The tests' program, which is made by the first sample of its task. */
+static const struct grade_program *tests_of(struct task_state *state, const struct grade_exam *exam,
+					    const struct grade_task *task)
+{
+	pthread_mutex_lock(&state->making);
+	if (!state->made)
+		grade_exam_tests(exam, task, &state->tests);
+	state->made = true;
+	pthread_mutex_unlock(&state->making);
+	return &state->tests;
 }
 
 static void examine(struct work *work, const struct grade_exam *exam, const struct grade_sample *sample,
 		    struct grade_exam_result *ret)
 {
-	enum suite *place = &work->suites[sample->task - work->run->tasks->tasks], suite;
+	struct task_state *state = &work->states[sample->task - work->run->tasks->tasks];
+	struct grade_exam split = *exam;
+	enum suite suite;
 
 	if (!sample->text) {
 		*ret = (struct grade_exam_result){0};
 		return GRADE_SAY(ret, GRADE_RTE, "failed: the completion holds a NUL");
 	}
-	if (!grade_exam_splits(sample->task))
-		return grade_exam_alone(exam, sample->task, sample->text, ret);
 	pthread_mutex_lock(&work->pool.lock);
-	suite = *place;
+	suite = state->suite;
 	pthread_mutex_unlock(&work->pool.lock);
+	if (grade_exam_compiles(sample->task)) {
+		split.tests = tests_of(state, exam, sample->task);
+		if (split.tests->verdict != GRADE_AC)
+			suite = WHOLE;
+	}
 	if (suite != WHOLE) {
-		grade_exam_apart(exam, sample->task, sample->text, ret);
+		grade_exam_apart(&split, sample, ret);
 		if (!rejected(ret))
 			return;
 	}
 	if (suite == UNKNOWN) {
-		suite = find_suite(exam, sample);
+		suite = find_suite(&split, sample);
 		pthread_mutex_lock(&work->pool.lock);
-		*place = suite;
+		state->suite = suite;
 		pthread_mutex_unlock(&work->pool.lock);
 	}
 	if (suite == WHOLE)
-		grade_exam_alone(exam, sample->task, sample->text, ret);
+		examine_alone(work, exam, sample, ret);
 }
 
 /* -------- what an earlier run found ------------------------------------------------------------------- */
@@ -120,7 +153,8 @@ static void recall_all(struct work *work)
 		auto_json struct json_object *found = NULL;
 
 		buf_reset(&about);
-		buf_printf(&about, "%s %d %s ", common, (int)sample->task->tongue, sample->text ? sample->text : "");
+		buf_printf(&about, "%s %d %d %d %s ", common, (int)sample->task->tongue, sample->whole,
+			   run->require_split, sample->text ? sample->text : "");
 		json_print(&about, sample->task->line);
 		sha256_hex(about.data, about.length, slot->key);
 		if (!run->memory->recall(run->memory->arg, name, slot->key, &found))
@@ -192,8 +226,12 @@ static struct grade_exam exam_of(struct hand *hand, bool more)
 {
 	const struct grade_run *run = hand->work->run;
 
-	return (struct grade_exam){hand->client,    hand->work->runners, run->cache,
-				   run->time_limit, &hand->examiner,     more};
+	return (struct grade_exam){.client = hand->client,
+				   .runners = hand->work->runners,
+				   .cache = run->cache,
+				   .time_limit = run->time_limit,
+				   .examiner = &hand->examiner,
+				   .more = more};
 }
 
 static void finish_last(struct hand *hand)
@@ -265,9 +303,13 @@ int grade_run(const struct grade_run *run, struct err *err)
 			 .lock = PTHREAD_MUTEX_INITIALIZER,
 			 .changed = PTHREAD_COND_INITIALIZER},
 		.slots = xcalloc(run->tasks->n_samples, sizeof(*work.slots)),
-		.suites = xcalloc(run->tasks->n_tasks, sizeof(*work.suites)),
+		.states = xcalloc(run->tasks->n_tasks, sizeof(*work.states)),
 	};
-	int result = grade_pool_dial(&work.pool, err);
+	int result = 0;
+
+	for (size_t i = 0; i < run->tasks->n_tasks; i++)
+		pthread_mutex_init(&work.states[i].making, NULL);
+	result = grade_pool_dial(&work.pool, err);
 
 	if (result == 0)
 		result = jail_client_runners(work.pool.clients[0], &work.runners, err);
@@ -280,6 +322,8 @@ int grade_run(const struct grade_run *run, struct err *err)
 	grade_pool_clear(&work.pool);
 	json_object_put(work.runners);
 	free(work.slots);
-	free(work.suites);
+	for (size_t i = 0; i < run->tasks->n_tasks; i++)
+		grade_program_clear(&work.states[i].tests);
+	free(work.states);
 	return result;
 }

@@ -14,6 +14,7 @@ struct grade_run {
 	const struct grade_tasks *tasks;
 	int jobs;
 	double time_limit; /* seconds; 0: the language's */
+	bool require_split; /* samples that would share a process with their tests are SKIP */
 	const char *cache; /* folder of executables; NULL: none */
 	const struct grade_memory *memory; /* NULL: nothing is kept or recalled */
 	struct grade_dial dial;
