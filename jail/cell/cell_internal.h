@@ -94,7 +94,7 @@ struct cell_step {
 	char *entry, *cwd;  /* STEP_RUN: or NULL */
 	bool bare, cancelled; /* bare: argv is the whole command */
 	bool tools, read_only; /* fds[4] is to listen, the runner's command is that for tools; /data is read-only */
-	bool display, continued; /* the runner's show_run, if it has one; or its tail is behind the code (last.h) */
+	bool display;       /* the runner's show_run, if it has one */
 	int64_t clock_us;   /* deterministic; 0: not */
 };
 

@@ -16,12 +16,10 @@
 #include <unistd.h>
 
 #include "cell_internal.h"
-#include "last.h"
 #include "lib/base/log.h"
 #include "lib/base/secret.h"
 #include "lib/base/util.h"
 #include "shim.h"
-#include "silent.h"
 
 static void pipe_ready(struct cell *cell, int stream)
 {
@@ -186,17 +184,6 @@ void cell_run_begin(struct cell *cell, struct cell_step *step)
 	*run = (struct cell_run){.step = step, .cpu_check_us = INT64_MAX, .wall_deadline_us = INT64_MAX};
 	run->pipes[0] = run->pipes[1] = LOOP_WATCH_INIT;
 	output_init(&run->output, 0, -1, -1);
-	/* Is there a value to be shown, and can it be had at less cost? */
-	if (cell_run_shows(cell) && !step->entry) {
-		step->display = !silent_file(cell->runner, step->fds[0], cell->data_root);
-		int file = step->display ? last_file(step->fds[0], cell->runner->tail_fd) : -1;
-
-		step->continued = file >= 0;
-		if (file >= 0) {
-			close(step->fds[0]);
-			step->fds[0] = file;
-		}
-	}
 	run->result = (struct jail_result){.verdict = JAIL_XX, .exit_code = -1, .parked = cell->parked};
 	cell->parked = false;
 	snprintf(run->result.runner, sizeof(run->result.runner), "%s", cell->runner->name);

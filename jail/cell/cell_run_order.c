@@ -151,7 +151,7 @@ static const struct bind_strings *command_of(const struct cell *cell)
 		return &runner->compile;
 	if (step->tools && runner->tools_run.count)
 		return &runner->tools_run;
-	return cell_run_shows(cell) && !step->continued ? &runner->show_run : &runner->run;
+	return cell_run_shows(cell) ? &runner->show_run : &runner->run;
 }
 
 void cell_run_order(const struct cell *cell, struct init_order *order, struct buf *tail)

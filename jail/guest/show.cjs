@@ -24,6 +24,8 @@ const NO_EXPRESSION = /^(?:(?:function|class|async\s+function|export)(?![\w$])|[
 // Lines that go on with the statement before them.
 const GOES_ON = /^(?:[([`+\-*/%,?:&|^<>=;)\]}]|\.(?!\d)|!=|in\b|instanceof\b|as\b|satisfies\b)/;
 const COMMENTS = /^(?:\s|\/\/.*(?:\n|$)|\/\*[^]*?\*\/)+/;
+// A last line that is a call which prints: it has nothing to show, and looking for more costs milliseconds.
+const PRINTS = /^(?:console\.\w+|process\.(?:exit|std(?:out|err)\.write))\((?:[^()'"`]|'[^'\\]*'|"[^"\\]*"|`[^`\\]*`|\((?:[^()'"`]|\([^()'"`]*\))*\))*\);?$/;
 const NAME = /^[\w$]+(?:\s*\/\/[^\n]*)?$/;
 // In an expression without strings and brackets: operators that bind less than instanceof; and a slash, behind which a string may be none.
 const LOOSE = /[=&|^?:,/]/, STRINGS = /(['"`])(?:\\[^]|(?!\1)[^\\])*\1|\?\./g, BRACKETS = /[([{][^()[\]{}]*[)\]}]/g;
@@ -118,8 +120,9 @@ function insert(source, start, valid, plain, sequence) {
 }
 
 function rewritten(source) {
-	if (source.length > SOURCE_MAX || source.includes(SETTER)) return source;
-	const text = source.trimEnd(), valid = checker();
+	const text = source.trimEnd();
+	if (source.length > SOURCE_MAX || source.includes(SETTER) || PRINTS.test(text.slice(text.lastIndexOf('\n') + 1))) return source;
+	const valid = checker();
 	let looked = LOOKED_MAX, tries = TRIES;
 	for (let begin = text.length + 1; (begin = place(text, begin)) >= 0 && (looked -= text.length - begin) > 0; ) {
 		const start = behindComments(text, begin), expression = text.slice(start);
@@ -203,12 +206,6 @@ function show(value) {
 }
 
 function start() {
-	if (bun && Object.hasOwn(globalThis, SETTER)) { // tail.cjs has run the program, and asks for what it cannot do
-		const { [SETTER]: value } = globalThis;
-		delete globalThis[SETTER];
-		show(value);
-		return;
-	}
 	if (bun ? !Bun.isMainThread : process.abort.disabled) return; // a worker, which runs preloaded modules, too
 	const own = bun ? -1 : process.execArgv.indexOf('--require');
 	if (own >= 0) process.execArgv.splice(own, 2); // children of the program are not shown

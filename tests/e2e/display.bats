@@ -31,18 +31,6 @@ object()'
 	[ "$SHOWN" = "" ]
 }
 
-@test "a program that can have nothing to show is started as it is" {
-	local there=$'print(os.path.exists("/code/.show"))'
-	shows $'import os\n'"$there"
-	[ "$SHOWN" = False ]
-	shows $'import os\nif True:\n    '"$there"
-	[ "$SHOWN" = False ]
-	shows $'import os\n'"$there"$' or 5'
-	[ "$SHOWN" = $'True\n5' ]
-	shows $'import os, matplotlib\n'"$there"
-	[ "$SHOWN" = True ]
-}
-
 @test "a service compiles its display code once" {
 	sp_call list_runners '{}' # is answered when the jailer knows all about them
 	shows $'def head(name):\n    with open("/code/" + name, "rb") as file:\n        return file.read(2)\n[head(".show") == b"# ", head(".live") == b"# ", type(__loader__).__name__]'

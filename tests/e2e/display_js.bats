@@ -221,34 +221,6 @@ N.x.y'; do
 	done
 }
 
-@test "TypeScript: a program is continued behind its last expression" {
-	local there='[process.execArgv.length, [1].length]'
-	value typescript "$there"
-	[ "$SHOWN" = '[ 0, 1 ]' ]
-	value typescript $'const a: number = process.execArgv.length\na; // and a comment'
-	[ "$SHOWN" = 0 ]
-	for code in "0 || $there" "$there;" $'const Symbol = 1;\n'"$there"; do
-		value typescript "$code"
-		[ "${SHOWN%%,*}" != '[ 0' ] || { echo "$code"; return 1; }
-	done
-	for code in 'new Map([["a", [1]]])' '({ get x() { return 5 } })' '[Symbol("s")]' '"x".repeat(20000).length' 'new (class A { a = 1 })()' '({ f() {} })' 'new Date(0)' '/x/' '[1, [2, [3, [4, { five: [6] }]]]]'; do
-		value typescript "$code"
-		wanted=$SHOWN
-		value typescript "0 || ($code)"
-		[ "$SHOWN" = "$wanted" ] && [ -n "$wanted" ] || { echo "$code: $wanted, $SHOWN"; return 1; }
-	done
-}
-
-@test "JavaScript and TypeScript: a program that ends in a call that prints is started as it is" {
-	local language
-	for language in javascript typescript; do
-		value $language $'import fs from "node:fs"\nconsole.log(fs.existsSync("/code/.show"));' '{"conversationId":"as it is"}'
-		[ "$SHOWN" = false ]
-		value $language $'import fs from "node:fs"\nfs.existsSync("/code/.show")' '{"conversationId":"as it is"}'
-		[ "$SHOWN" = true ]
-	done
-}
-
 @test "JavaScript and TypeScript: a value that cannot be shown costs nothing" {
 	local language custom='[Symbol.for("nodejs.util.inspect.custom")]'
 	for language in javascript typescript; do
