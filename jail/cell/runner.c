@@ -39,10 +39,6 @@ static const struct bind table[] = {
 	MUST(run, BIND_STRINGS, 1, 64),
 	LIST(tools_run),
 	LIST(show_run),
-	LIST(silent_calls),
-	LIST(silent_blocks),
-	LIST(silent_imports),
-	LIST(silent_ends),
 	LIST(live),
 	FILE_NAME(driver),
 	FILE_NAME(helper),
@@ -145,10 +141,6 @@ static int check(struct runner *runner, const struct runners_host *host, struct 
 	for (size_t i = 0; i < runner->env.count; i++)
 		if (!strchr(runner->env.items[i], '='))
 			return err_member(err, "env", "must be NAME=value, not %s", runner->env.items[i]);
-	for (size_t i = 0; i < runner->silent_calls.count; i++)
-		if (!strchr(runner->silent_calls.items[i], '('))
-			return err_member(err, "silent_calls", "must be calls, as print(, not %s",
-					  runner->silent_calls.items[i]);
 	for (size_t i = 0; i < runner->interpreters.count; i++)
 		if (runner->interpreters.items[i][0] != '/')
 			return err_member(err, "interpreters", "must be absolute paths, not %s",

@@ -21,11 +21,6 @@
  *       "precompile": ["{interpreter}", …],            turns the driver and these files (standard input) into what is
  *                                                      put in their places (standard output); where it fails they stay
  *       "helper": "java.sh",                           put into the jail as /code/.helper, which commands may name
- *       "silent_calls": ["print("],                    a program that ends with one of these calls, or in a block that
- *       "silent_blocks": ["if ", …],                   begins so, and imports nothing but these modules, has nothing to
- *       "silent_imports": ["json", …],                 show and is started by "run" (silent.h)
- *       "silent_ends": ["console.", …],                nor has one whose last line is a call that begins so
- *       "version": ["{interpreter}", "--version"],     the first line that it prints is the fingerprint
  *       "libraries": ["{interpreter}", …],             prints lines "name version"
  *       "libraries_are": ["/usr/lib/…/numpy-*"],        patterns of files that say by name or contents which libraries
  *                                                      there are: they stand for versions that are not known
@@ -73,8 +68,7 @@ struct runner {
 	const char *name, *source, *install, *rootfs, *driver, *show, *tail, *call, *helper, *seccomp,
 		*seccomp_compile;
 	struct bind_strings aliases, extensions, interpreters, compile, run, tools_run, show_run, live, version,
-		libraries, cache, precompile, env, quiet, binds, silent_calls, silent_blocks, silent_imports,
-		silent_ends, libraries_are, answers_are;
+		libraries, cache, precompile, env, quiet, binds, libraries_are, answers_are;
 	bool service;          /* for programs that last (jail_spec.service); its jails see upstream.binds, too */
 	bool internal;         /* not offered as a language: for parts of Sallyport that name it (a compiler alone) */
 	int64_t reserves_mb;   /* that its interpreter reserves and does not use: weaker limits count that, too */
