@@ -21,6 +21,7 @@
  *       "precompile": ["{interpreter}", …],            turns the driver and these files (standard input) into what is
  *                                                      put in their places (standard output); where it fails they stay
  *       "helper": "java.sh",                           put into the jail as /code/.helper, which commands may name
+ *       "version": ["{interpreter}", "--version"],     the first line that it prints is the fingerprint
  *       "libraries": ["{interpreter}", …],             prints lines "name version"
  *       "libraries_are": ["/usr/lib/…/numpy-*"],        patterns of files that say by name or contents which libraries
  *                                                      there are: they stand for versions that are not known
