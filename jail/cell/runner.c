@@ -44,7 +44,6 @@ static const struct bind table[] = {
 	FILE_NAME(helper),
 	FILE_NAME(call),
 	FILE_NAME(show),
-	FILE_NAME(tail),
 	LIST(version),
 	LIST(libraries),
 	LIST(libraries_are),
@@ -166,7 +165,6 @@ EMBED(guest_live_py, "jail/guest/live.py");
 EMBED(guest_show_cjs, "jail/guest/show.cjs");
 EMBED(guest_show_py, "jail/guest/show.py");
 EMBED(guest_sql_py, "jail/guest/sql.py");
-EMBED(guest_tail_cjs, "jail/guest/tail.cjs");
 #define GUEST(name, symbol) {name, symbol, symbol##_end}
 static const struct {
 	const char *name, *text, *end;
@@ -179,7 +177,6 @@ static const struct {
 	GUEST("show.cjs", guest_show_cjs),
 	GUEST("show.py", guest_show_py),
 	GUEST("sql.py", guest_sql_py),
-	GUEST("tail.cjs", guest_tail_cjs),
 };
 
 static int load_text(int directory, const char *member, const char *name, int *ret_fd, struct err *err)
@@ -212,7 +209,6 @@ static int load_texts(int directory, struct runner *runner, struct err *err)
 	} const texts[] = {
 		{"helper", runner->helper, &runner->helper_fd}, {"call", runner->call, &runner->call_fd},
 		{"driver", runner->driver, &runner->driver_fd}, {"show", runner->show, &runner->show_fd},
-		{"tail", runner->tail, &runner->tail_fd},
 	};
 	int result = 0;
 
@@ -220,8 +216,6 @@ static int load_texts(int directory, struct runner *runner, struct err *err)
 		return err_member(err, "driver", "goes with \"live\": both or none");
 	if ((runner->show_run.count > 0) != (runner->show != NULL))
 		return err_member(err, "show", "goes with \"show_run\": both or none");
-	if (runner->tail && !runner->show)
-		return err_member(err, "tail", "goes with \"show\", which shows the other values");
 	if ((runner->driver || runner->show) && runner->compile.count > 0)
 		return err_member(err, runner->driver ? "live" : "show_run", "does not go with a compile step");
 	for (size_t i = 0; result == 0 && i < ARRAY_SIZE(texts); i++)
@@ -234,7 +228,6 @@ static void clear(struct runner *runner)
 {
 	close_pointer(&runner->driver_fd);
 	close_pointer(&runner->show_fd);
-	close_pointer(&runner->tail_fd);
 	close_pointer(&runner->call_fd);
 	close_pointer(&runner->helper_fd);
 	bind_clear(table, runner);
@@ -253,7 +246,7 @@ static int load_file(int directory, const char *name, const struct runners_host 
 {
 	auto_free char *text = NULL;
 	struct runner runner = {
-		.driver_fd = -1, .show_fd = -1, .tail_fd = -1, .call_fd = -1, .helper_fd = -1, .cache_fd = -1};
+		.driver_fd = -1, .show_fd = -1, .call_fd = -1, .helper_fd = -1, .cache_fd = -1};
 	size_t length;
 	int result = read_file_at(directory, name, RUNNER_FILE_MAX, &text, &length, err);
 

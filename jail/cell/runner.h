@@ -16,8 +16,6 @@
  *       "show_run": ["{interpreter}", "/code/.show", …], instead of "run" for a program whose last value is shown
  *       "show": "show.py",                             put into the jail as /code/.show, next to the driver, if there
  *                                                      is one (it shows values in live jails)
- *       "tail": "tail.cjs",                            instead of "show_run", "run" with this behind the program's last
- *                                                      expression, where that can be (last.h)
  *       "precompile": ["{interpreter}", …],            turns the driver and these files (standard input) into what is
  *                                                      put in their places (standard output); where it fails they stay
  *       "helper": "java.sh",                           put into the jail as /code/.helper, which commands may name
@@ -66,7 +64,7 @@
 #define RUNNER_HELPER      ".helper"
 
 struct runner {
-	const char *name, *source, *install, *rootfs, *driver, *show, *tail, *call, *helper, *seccomp,
+	const char *name, *source, *install, *rootfs, *driver, *show, *call, *helper, *seccomp,
 		*seccomp_compile;
 	struct bind_strings aliases, extensions, interpreters, compile, run, tools_run, show_run, live, version,
 		libraries, cache, precompile, env, quiet, binds, libraries_are, answers_are;
@@ -79,7 +77,7 @@ struct runner {
 	const char *interpreter; /* NULL: not available */
 	char *on_host;           /* its path there */
 	struct json_object *libraries_on_host, *answers_on_host; /* where those patterns are there; NULL: none */
-	int driver_fd, show_fd, tail_fd, call_fd, helper_fd; /* their texts; -1 */
+	int driver_fd, show_fd, call_fd, helper_fd; /* their texts; -1 */
 	struct root_mount root;  /* its jails' own, if it names a rootfs or binds; path "" otherwise */
 	char fingerprint[RUNNER_FINGERPRINT];
 	bool asked, awaited;                 /* for its version (versions.c): that was done; a run waits for it */

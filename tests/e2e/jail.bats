@@ -191,7 +191,6 @@ attacks() {
 	check '{"name":"x","source":"x","interpreters":["/bin/sh"],"run":["a"],"install":"i","seccomp":"all"}' \
 		'seccomp: must be one of "base", "native", "python", "javascript", "go", "compiler"'
 	check '{"name":"x","source":"x","interpreters":["/bin/sh"],"run":["a"],"install":"i","seccomp_compile":"base"}' 'seccomp_compile: goes with "compile"'
-	check '{"name":"x","source":"x","interpreters":["/bin/sh"],"run":["a"],"install":"i","tail":"tail.cjs"}' 'tail: goes with "show"'
 	check '{"name":"x","source":"x","interpreters":["/bin/sh"],"run":["a"],"install":"i","show":"x"}' 'show: goes with "show_run"'
 	check '{"name":"x","source":"x","interpreters":["/bin/sh"],"run":["a"],"install":"i","driver":"x"}' 'driver: goes with "live"'
 	echo '{"name":"x","source":"x","interpreters":["/bin/sh"],"run":["a"],"install":"i","aliases":["x"]}' >"$DIR/runners/bad.json"

@@ -1,2 +1,0 @@
-const a: number[] = [1, 2, 3];
-a.map((x) => x * 2)

@@ -1,2 +1,0 @@
-const f = async (x: number) => { await null; return x };
-await f([1].length)

@@ -1,2 +1,0 @@
-const f = (x: number): number => x;
-f(1);

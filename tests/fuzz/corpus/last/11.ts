@@ -1,6 +1,0 @@
-if (1) {
-  console.log("one");
-} else {
-  console.log('two')
-}
-[1, 2].length

@@ -1,2 +1,0 @@
-const x = null as any
-x.y.z

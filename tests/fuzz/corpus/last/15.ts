@@ -1,2 +1,0 @@
-const g = function* () { yield 1; yield 2 };
-[...g()].length
