@@ -66,8 +66,7 @@ uint64_t answers_key(const struct runner *runner)
 	/* Installing a package rewrites one of these: for whatever else a command reads. */
 	static const char *const system[] = {"/var/lib/dpkg/status", "/var/lib/rpm/rpmdb.sqlite",
 					     "/lib/apk/db/installed", "/etc/ld.so.cache"};
-	const struct bind_strings *const commands[] = {&runner->version, &runner->libraries, &runner->cache,
-						       &runner->precompile};
+	const struct bind_strings *const commands[] = {&runner->version, &runner->libraries, &runner->cache};
 	const int texts[] = {runner->driver_fd, runner->show_fd, runner->call_fd, runner->helper_fd};
 	const char *root = runner->rootfs ? runner->rootfs : "";
 	uint64_t sum = sum_file(FNV1A_BEGIN, "/proc/self/exe");

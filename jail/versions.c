@@ -71,15 +71,6 @@ static void take_cache(struct runner *runner, char *text, size_t length)
 		runner->cache_name = xstrdup(text);
 }
 
-/* What the command reads: the file that it compiles; NULL: nothing. */
-static int *source_of(struct runner *runner, enum versions_command command)
-{
-	return command == VERSIONS_DRIVER ? &runner->driver_fd
-	       : command == VERSIONS_SHOW ? &runner->show_fd
-	       : command == VERSIONS_CALL ? &runner->call_fd
-					  : NULL;
-}
-
 static const struct {
 	const char *name; /* in the file of answers */
 	size_t strings;   /* of struct runner */
@@ -87,9 +78,6 @@ static const struct {
 	[VERSIONS_VERSION] = {"version", offsetof(struct runner, version)},
 	[VERSIONS_LIBRARIES] = {"libraries", offsetof(struct runner, libraries)},
 	[VERSIONS_CACHE] = {"cache", offsetof(struct runner, cache)},
-	[VERSIONS_DRIVER] = {"driver", offsetof(struct runner, precompile)},
-	[VERSIONS_SHOW] = {"show", offsetof(struct runner, precompile)},
-	[VERSIONS_CALL] = {"call", offsetof(struct runner, precompile)},
 };
 
 static const struct bind_strings *command_of(const struct runner *runner, enum versions_command command)
@@ -100,8 +88,6 @@ static const struct bind_strings *command_of(const struct runner *runner, enum v
 /* What the command printed, or (`failed`) that it ended otherwise. */
 static void take_answer(struct runner *runner, enum versions_command command, const struct answer *answer)
 {
-	int *source = source_of(runner, command), file;
-
 	if (answer->failed)
 		return;
 	auto_free char *text = xmemdup(answer->text, answer->length);
@@ -109,12 +95,8 @@ static void take_answer(struct runner *runner, enum versions_command command, co
 		take_version(runner, text);
 	} else if (command == VERSIONS_LIBRARIES) {
 		take_libraries(runner, text);
-	} else if (command == VERSIONS_CACHE) {
+	} else {
 		take_cache(runner, text, answer->length);
-	} else if (source && (file = memfd_with("precompiled", text, answer->length)) >= 0) {
-		/* Jails get what the command wrote instead of the file. */
-		close(*source);
-		*source = file;
 	}
 }
 
@@ -151,7 +133,7 @@ static void on_done(void *arg, const struct jail_result *result)
 		answer.text = text;
 		answers_keep(&versions->answers, &answer);
 		take_answer(runner, probe->command, &answer);
-	} else if (result->verdict == JAIL_RE && probe->command >= VERSIONS_CACHE) {
+	} else if (result->verdict == JAIL_RE && probe->command == VERSIONS_CACHE) {
 		/* the library is not installed */
 		log_event(LOG_DEBUG, "the cache command of a runner failed", "runner", runner->name, NULL);
 		answers_keep(&versions->answers, &answer);
@@ -199,13 +181,11 @@ static int begin(struct versions_probe *probe, struct err *err)
 				   &probe->cell, err);
 	if (result < 0)
 		return result;
-	const int *source = source_of(probe->runner, probe->command);
-
 	probe->output = memfd_create("versions", MFD_CLOEXEC);
 	struct cell_program program = {
 		.command = command_of(probe->runner, probe->command),
 		.code_fd = -1,
-		.stdin_fd = source ? fcntl(*source, F_DUPFD_CLOEXEC, 3) : -1,
+		.stdin_fd = -1,
 		.stdout_fd = fcntl(probe->output, F_DUPFD_CLOEXEC, 3),
 		.stderr_fd = -1,
 	};
@@ -228,7 +208,6 @@ static bool advance(struct versions *versions)
 		struct versions_probe *probe = &versions->probes[versions->next];
 		const enum versions_command command = versions->next_step;
 		struct runner *runner = probe->runner;
-		const int *source = source_of(runner, command);
 
 		if (probe->cell) { /* a run waits for its version */
 			versions->way = probe;
@@ -240,7 +219,7 @@ static bool advance(struct versions *versions)
 		}
 		bool known = probe->known & 1U << command || (command == VERSIONS_VERSION && runner->asked);
 
-		if (!runner->interpreter || !command_of(runner, command)->count || known || (source && *source < 0))
+		if (!runner->interpreter || !command_of(runner, command)->count || known)
 			continue;
 		versions->way = probe;
 		start(probe, command);

@@ -54,7 +54,6 @@ static const struct bind table[] = {
 	FAMILY(seccomp_compile),
 	LIST(binds),
 	LIST(cache),
-	LIST(precompile),
 	{FIELD(rootfs, BIND_STRING, 1, 4095)},
 	{FIELD(service, BIND_BOOL, 0, 0)},
 	{FIELD(internal, BIND_BOOL, 0, 0)},

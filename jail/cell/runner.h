@@ -16,8 +16,6 @@
  *       "show_run": ["{interpreter}", "/code/.show", …], instead of "run" for a program whose last value is shown
  *       "show": "show.py",                             put into the jail as /code/.show, next to the driver, if there
  *                                                      is one (it shows values in live jails)
- *       "precompile": ["{interpreter}", …],            turns the driver and these files (standard input) into what is
- *                                                      put in their places (standard output); where it fails they stay
  *       "helper": "java.sh",                           put into the jail as /code/.helper, which commands may name
  *       "version": ["{interpreter}", "--version"],     the first line that it prints is the fingerprint
  *       "libraries": ["{interpreter}", …],             prints lines "name version"
@@ -67,7 +65,7 @@ struct runner {
 	const char *name, *source, *install, *rootfs, *driver, *show, *call, *helper, *seccomp,
 		*seccomp_compile;
 	struct bind_strings aliases, extensions, interpreters, compile, run, tools_run, show_run, live, version,
-		libraries, cache, precompile, env, quiet, binds, libraries_are, answers_are;
+		libraries, cache, env, quiet, binds, libraries_are, answers_are;
 	bool service;          /* for programs that last (jail_spec.service); its jails see upstream.binds, too */
 	bool internal;         /* not offered as a language: for parts of Sallyport that name it (a compiler alone) */
 	int64_t reserves_mb;   /* that its interpreter reserves and does not use: weaker limits count that, too */

@@ -185,13 +185,6 @@ print(image.mime, len(image.data) > 100, image.save('/data/tiny.png'))
 	assert.equal(result.files.created[0].name, 'tiny.png');
 });
 
-test('the starter of Python programs with tools is compiled once', { timeout: TIMEOUT_MS }, async () => {
-	await stack.call('list_runners', {}); /* is answered when the jailer knows all about them */
-	const code = "import os\nprint(os.path.exists('/code/.call') and open('/code/.call', 'rb').read(2) != b'# ')";
-	assert.equal((await stack.run({ language: 'python', code, servers: ['everything'] })).stdout, 'True\n');
-	assert.equal((await stack.run({ language: 'python', code })).stdout, 'False\n');
-});
-
 test('JavaScript, TypeScript and bash call them', { timeout: TIMEOUT_MS }, async () => {
 	const script = "import { everything } from 'tools';\nconsole.log(await everything.echo({ message: 'x' }));\n";
 	assert.equal((await stack.run({ language: 'javascript', code: script, servers: ['everything'] })).stdout, 'Echo: x\n');

@@ -31,14 +31,6 @@ object()'
 	[ "$SHOWN" = "" ]
 }
 
-@test "a service compiles its display code once" {
-	sp_call list_runners '{}' # is answered when the jailer knows all about them
-	shows $'def head(name):\n    with open("/code/" + name, "rb") as file:\n        return file.read(2)\n[head(".show") == b"# ", head(".live") == b"# ", type(__loader__).__name__]'
-	[ "$SHOWN" = "[False, False, 'SourceFileLoader']" ]
-	shows '[1 for one in []]' '{"session":true,"conversationId":"compiled"}'
-	[ "$SHOWN" = "[]" ]
-}
-
 @test "a DataFrame is a table of its first rows" {
 	shows $'import pandas as pd\npd.DataFrame({"name": ["a|b", "c"], "n": [1, 2.5]})'
 	[ "$SHOWN" = $'|  | name | n |\n| --- | --- | --- |\n| 0 | a\\|b | 1.0 |\n| 1 | c | 2.5 |' ]
