@@ -145,7 +145,7 @@ struct cell {
 	void *arg;
 	enum cell_state state;
 	unsigned families; /* whose filters its init has: bits by enum seccomp_family */
-	bool fingerprint, extra, background, shim_there, helper_there, call_there; /* as of cell_request; in /code */
+	bool fingerprint, extra, background, shim_there, starter_there, helper_there, call_there; /* as of cell_request; in /code */
 	size_t slot;
 	int pidfd_fd;
 	struct loop_watch control, pidfd;

@@ -114,8 +114,9 @@ static const char *prepare(struct cell *cell, struct init_order *order)
 			return "the library of deterministic runs";
 		cell->shim_there = true;
 	}
-	if (!step->bare && put_once(cell, &cell->helper_there, RUNNER_HELPER, cell->runner->helper_fd))
-		return "the runner's helper";
+	if (!step->bare && (put_once(cell, &cell->starter_there, RUNNER_STARTER, cell->runner->starter_fd) ||
+			    put_once(cell, &cell->helper_there, RUNNER_HELPER, cell->runner->helper_fd)))
+		return "the runner's files";
 	if (cell->runner->family == SECCOMP_JAVASCRIPT && !cell->live.on && !step->tools)
 		link_packages(cell);
 	const char *failed = cell->run.phase == PHASE_RUN ? prepare_program(cell) : NULL;

@@ -41,6 +41,7 @@ static const struct bind table[] = {
 	LIST(show_run),
 	LIST(live),
 	FILE_NAME(driver),
+	FILE_NAME(starter),
 	FILE_NAME(helper),
 	FILE_NAME(call),
 	FILE_NAME(show),
@@ -159,9 +160,9 @@ static int check(struct runner *runner, const struct runners_host *host, struct 
 EMBED(guest_call_py, "jail/guest/call.py");
 EMBED(guest_csharp_sh, "jail/guest/csharp.sh");
 EMBED(guest_java_sh, "jail/guest/java.sh");
-EMBED(guest_live_cjs, "jail/guest/live.cjs");
+EMBED(guest_javascript_cjs, "jail/guest/javascript.cjs");
+EMBED(guest_javascript_live_cjs, "jail/guest/javascript_live.cjs");
 EMBED(guest_live_py, "jail/guest/live.py");
-EMBED(guest_show_cjs, "jail/guest/show.cjs");
 EMBED(guest_show_py, "jail/guest/show.py");
 EMBED(guest_sql_py, "jail/guest/sql.py");
 #define GUEST(name, symbol) {name, symbol, symbol##_end}
@@ -171,9 +172,9 @@ static const struct {
 	GUEST("call.py", guest_call_py),
 	GUEST("csharp.sh", guest_csharp_sh),
 	GUEST("java.sh", guest_java_sh),
-	GUEST("live.cjs", guest_live_cjs),
+	GUEST("javascript.cjs", guest_javascript_cjs),
+	GUEST("javascript_live.cjs", guest_javascript_live_cjs),
 	GUEST("live.py", guest_live_py),
-	GUEST("show.cjs", guest_show_cjs),
 	GUEST("show.py", guest_show_py),
 	GUEST("sql.py", guest_sql_py),
 };
@@ -207,16 +208,16 @@ static int load_texts(int directory, struct runner *runner, struct err *err)
 		int *fd;
 	} const texts[] = {
 		{"helper", runner->helper, &runner->helper_fd}, {"call", runner->call, &runner->call_fd},
+		{"starter", runner->starter, &runner->starter_fd},
 		{"driver", runner->driver, &runner->driver_fd}, {"show", runner->show, &runner->show_fd},
 	};
 	int result = 0;
 
-	if ((runner->live.count > 0) != (runner->driver != NULL))
-		return err_member(err, "driver", "goes with \"live\": both or none");
-	if ((runner->show_run.count > 0) != (runner->show != NULL))
-		return err_member(err, "show", "goes with \"show_run\": both or none");
-	if ((runner->driver || runner->show) && runner->compile.count > 0)
-		return err_member(err, runner->driver ? "live" : "show_run", "does not go with a compile step");
+	const char *command = runner->live.count ? "live" : runner->show_run.count ? "show_run" : NULL;
+	if (command && !runner->starter && !runner->driver && !runner->show)
+		return err_member(err, "starter", "goes with \"%s\"", command);
+	if (command && runner->compile.count)
+		return err_member(err, command, "does not go with a compile step");
 	for (size_t i = 0; result == 0 && i < ARRAY_SIZE(texts); i++)
 		if (texts[i].name)
 			result = load_text(directory, texts[i].member, texts[i].name, texts[i].fd, err);
@@ -225,6 +226,7 @@ static int load_texts(int directory, struct runner *runner, struct err *err)
 
 static void clear(struct runner *runner)
 {
+	close_pointer(&runner->starter_fd);
 	close_pointer(&runner->driver_fd);
 	close_pointer(&runner->show_fd);
 	close_pointer(&runner->call_fd);
@@ -245,7 +247,7 @@ static int load_file(int directory, const char *name, const struct runners_host 
 {
 	auto_free char *text = NULL;
 	struct runner runner = {
-		.driver_fd = -1, .show_fd = -1, .call_fd = -1, .helper_fd = -1, .cache_fd = -1};
+		.starter_fd = -1, .driver_fd = -1, .show_fd = -1, .call_fd = -1, .helper_fd = -1, .cache_fd = -1};
 	size_t length;
 	int result = read_file_at(directory, name, RUNNER_FILE_MAX, &text, &length, err);
 

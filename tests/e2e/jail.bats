@@ -191,8 +191,9 @@ attacks() {
 	check '{"name":"x","source":"x","interpreters":["/bin/sh"],"run":["a"],"install":"i","seccomp":"all"}' \
 		'seccomp: must be one of "base", "native", "python", "javascript", "go", "compiler"'
 	check '{"name":"x","source":"x","interpreters":["/bin/sh"],"run":["a"],"install":"i","seccomp_compile":"base"}' 'seccomp_compile: goes with "compile"'
-	check '{"name":"x","source":"x","interpreters":["/bin/sh"],"run":["a"],"install":"i","show":"x"}' 'show: goes with "show_run"'
-	check '{"name":"x","source":"x","interpreters":["/bin/sh"],"run":["a"],"install":"i","driver":"x"}' 'driver: goes with "live"'
+	check '{"name":"x","source":"x","interpreters":["/bin/sh"],"run":["a"],"install":"i","live":["a"]}' 'starter: goes with "live"'
+	check '{"name":"x","source":"x","interpreters":["/bin/sh"],"run":["a"],"install":"i","show_run":["a"]}' 'starter: goes with "show_run"'
+	check '{"name":"x","source":"x","interpreters":["/bin/sh"],"run":["a"],"install":"i","starter":"sql.py","live":["a"],"compile":["a"]}' 'live: does not go with a compile step'
 	echo '{"name":"x","source":"x","interpreters":["/bin/sh"],"run":["a"],"install":"i","aliases":["x"]}' >"$DIR/runners/bad.json"
 	cp "$DIR/runners/bad.json" "$DIR/runners/twice.json"
 	run "$JAILER" --config "$DIR/config.json"

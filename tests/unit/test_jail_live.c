@@ -151,7 +151,7 @@ static void javascript_errors(void **state)
 	live_begin(&live, client, "javascript", (struct jail_limits){0});
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		live_expect(&live, cases[i].code, JAIL_RE, "");
-		if (!strstr(live.try.error, cases[i].says) || strstr(live.try.error, "/code/.live") ||
+		if (!strstr(live.try.error, cases[i].says) || strstr(live.try.error, "/code/.helper") ||
 		    live.try.result.ended)
 			fail_msg("%s: %s", cases[i].code, live.try.error);
 		assert_int_equal(live.try.result.exit_code, 1);

@@ -1,5 +1,6 @@
 // @bun
-// show.cjs - shows the completion value of a program in JavaScript (Node) or TypeScript (bun): loaded before it, as a preloaded module.
+// javascript.cjs - starts a program in JavaScript (Node) or TypeScript (bun) whose completion value is shown: loaded before it, as a
+// preloaded module.
 //
 // The program is loaded as ever. Only where its last statement is an expression, its text gets `instanceof` behind it, or an assignment to
 // a setter of ours in front of it, on an earlier line if that is possible: lines and columns of tracebacks stay what they are. Where the last statement begins is not parsed here: places are tried from the end, and the engine

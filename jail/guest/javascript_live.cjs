@@ -1,4 +1,4 @@
-// live.cjs - keeps one Node interpreter over the runs of a live sandbox (jail/init/init_live.c says what comes through descriptor 3).
+// javascript_live.cjs - keeps one Node interpreter over the runs of a live sandbox (jail/init/init_live.c says what comes through descriptor 3).
 //
 // Each run's source is evaluated as the debugger's console does it (Runtime.evaluate in REPL mode, over the inspector's in-process
 // session): one global scope, const and let of earlier runs are seen and may be declared again, await is allowed at the top. require,
@@ -76,7 +76,7 @@ function ownLoader(source) {
 function ownFrames(text) {
 	const kept = [];
 	for (const line of String(text).split('\n')) {
-		if (/^ +at .*(\/code\/\.live|node:inspector)/.test(line)) break;
+		if (/^ +at .*(\/code\/\.helper|node:inspector)/.test(line)) break;
 		kept.push(line);
 	}
 	return kept.join('\n');
