@@ -157,25 +157,23 @@ static int check(struct runner *runner, const struct runners_host *host, struct 
 
 /* The files of jail/guest that runner files name: drivers of live jails, what shows values, helpers. The jailer has
  * them embedded, so that a runner file can be copied alone. */
-EMBED(guest_call_py, "jail/guest/call.py");
 EMBED(guest_csharp_sh, "jail/guest/csharp.sh");
 EMBED(guest_java_sh, "jail/guest/java.sh");
 EMBED(guest_javascript_cjs, "jail/guest/javascript.cjs");
 EMBED(guest_javascript_live_cjs, "jail/guest/javascript_live.cjs");
-EMBED(guest_live_py, "jail/guest/live.py");
-EMBED(guest_show_py, "jail/guest/show.py");
+EMBED(guest_python_py, "jail/guest/python.py");
+EMBED(guest_python_values_py, "jail/guest/python_values.py");
 EMBED(guest_sql_py, "jail/guest/sql.py");
 #define GUEST(name, symbol) {name, symbol, symbol##_end}
 static const struct {
 	const char *name, *text, *end;
 } guest_files[] = {
-	GUEST("call.py", guest_call_py),
 	GUEST("csharp.sh", guest_csharp_sh),
 	GUEST("java.sh", guest_java_sh),
 	GUEST("javascript.cjs", guest_javascript_cjs),
 	GUEST("javascript_live.cjs", guest_javascript_live_cjs),
-	GUEST("live.py", guest_live_py),
-	GUEST("show.py", guest_show_py),
+	GUEST("python.py", guest_python_py),
+	GUEST("python_values.py", guest_python_values_py),
 	GUEST("sql.py", guest_sql_py),
 };
 
