@@ -67,7 +67,6 @@ uint64_t answers_key(const struct runner *runner)
 	static const char *const system[] = {"/var/lib/dpkg/status", "/var/lib/rpm/rpmdb.sqlite",
 					     "/lib/apk/db/installed", "/etc/ld.so.cache"};
 	const struct bind_strings *const commands[] = {&runner->version, &runner->libraries, &runner->cache};
-	const int texts[] = {runner->driver_fd, runner->show_fd, runner->call_fd, runner->helper_fd};
 	const char *root = runner->rootfs ? runner->rootfs : "";
 	uint64_t sum = sum_file(FNV1A_BEGIN, "/proc/self/exe");
 
@@ -88,14 +87,6 @@ uint64_t answers_key(const struct runner *runner)
 			if (commands[i]->items[k][0] == '/')
 				sum = sum_file(sum, path);
 		}
-	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
-		auto_free char *text = NULL;
-		size_t length = 0;
-
-		if (texts[i] >= 0 && lseek(texts[i], 0, SEEK_SET) == 0 &&
-		    read_fd(texts[i], RUNNER_FILE_MAX, &text, &length, NULL) == 0 && lseek(texts[i], 0, SEEK_SET) == 0)
-			sum = fnv1a(sum, text, length);
-	}
 	sum = sum_files(sum, runner->libraries_on_host);
 	return sum_files(sum, runner->answers_on_host);
 }

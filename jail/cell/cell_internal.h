@@ -103,7 +103,6 @@ struct cell_live {
 	bool on;
 	bool dirty;                   /* there was a run since the last collection */
 	bool code_read_only;          /* a compile step's result is in /code */
-	bool driver_there;            /* cell_live_put_driver */
 	bool driver_runs;             /* a run was sent to it */
 	int group_fd, events;         /* cgroup_freezer_make */
 	int pipes[2][2];              /* of the standard streams, both ends */
@@ -145,7 +144,7 @@ struct cell {
 	void *arg;
 	enum cell_state state;
 	unsigned families; /* whose filters its init has: bits by enum seccomp_family */
-	bool fingerprint, extra, background, shim_there, starter_there, helper_there, call_there; /* as of cell_request; in /code */
+	bool fingerprint, extra, background, shim_there, starter_there, helper_there; /* as of cell_request; in /code */
 	size_t slot;
 	int pidfd_fd;
 	struct loop_watch control, pidfd;
@@ -194,7 +193,6 @@ void cell_verdict_sandbox(struct jail_result *result, const char *step, int erro
 /* cell_live.c */
 int cell_live_open(struct cell *cell, struct err *err);
 void cell_live_clear(struct cell_live *live);
-int cell_live_put_driver(struct cell *cell);               /* -1 and errno */
 int cell_live_begin(struct cell *cell);                    /* thaws; -1 and errno */
 int cell_live_output(struct cell *cell, int ret_write[2]); /* as output_pipes */
 /* A phase ended: begins to freeze. True: everything is frozen. */
@@ -207,7 +205,6 @@ bool cell_live_tick(struct cell *cell); /* true: everything is frozen now */
 
 /* cell_run_order.c */
 void cell_run_order(const struct cell *cell, struct init_order *order, struct buf *tail);
-bool cell_run_shows(const struct cell *cell); /* is the step's program started by the runner's show_run? */
 /* cell_run_limits.c */
 int cell_run_limit_group(struct cell *cell, enum cell_phase phase); /* sets the group's; -1 and errno */
 int cell_run_limits(struct cell *cell, struct init_limits *ret);    /* of the phase that begins: the same, and init's */

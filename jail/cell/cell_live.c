@@ -45,22 +45,6 @@ void cell_live_clear(struct cell_live *live)
 		fd_close(fds[i]);
 }
 
-/* What the runner's commands name below /code, once in a jail. It belongs to the jailer: what runs can remove it, which
- * is its own loss, but not write to it. */
-int cell_live_put_driver(struct cell *cell)
-{
-	const struct runner *runner = cell->runner;
-	const int64_t now = clock_now_us();
-
-	if (cell->live.driver_there)
-		return 0;
-	if ((runner->driver_fd >= 0 && init_put_file(cell->code_root, RUNNER_DRIVER, 0644, now, runner->driver_fd)) ||
-	    (runner->show_fd >= 0 && init_put_file(cell->code_root, RUNNER_SHOW, 0644, now, runner->show_fd)))
-		return -1;
-	cell->live.driver_there = true;
-	return 0;
-}
-
 int cell_live_begin(struct cell *cell)
 {
 	cell->live.frozen_us = 0;
@@ -68,8 +52,6 @@ int cell_live_begin(struct cell *cell)
 	if (cell->live.code_read_only && data_make_writable(cell->code_root))
 		return -1;
 	cell->live.code_read_only = false;
-	if (cell_driven(cell) && cell_live_put_driver(cell))
-		return -1;
 	return cgroup_freeze(cell->group, false);
 }
 

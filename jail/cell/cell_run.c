@@ -69,7 +69,8 @@ static int phase_output(struct cell *cell, int ret_write[2])
 		       : loop_add(cell->cells->loop, &run->pipes[1], run->output.pipe[1], EPOLLIN, stderr_ready);
 }
 
-/* A file that the runner names, once in a jail. */
+/* A file that the runner names, once in a jail. It belongs to the jailer: what runs can remove it, which is its own
+ * loss, but not write to it. */
 static int put_once(struct cell *cell, bool *there, const char *name, int fd)
 {
 	if (*there || fd < 0)
@@ -90,18 +91,6 @@ static void link_packages(struct cell *cell)
 		log_event(LOG_WARN, "no link to installed packages", "error", strerror(errno), NULL);
 }
 
-/* What only the program itself needs, not the compiler: as prepare. */
-static const char *prepare_program(struct cell *cell)
-{
-	const struct cell_step *step = cell->run.step;
-
-	if (cell_run_shows(cell) && cell_live_put_driver(cell))
-		return "files of the display";
-	if (step->tools && !step->bare && put_once(cell, &cell->call_there, RUNNER_CALL, cell->runner->call_fd))
-		return "the file that starts programs which call tools";
-	return step->read_only && data_make_read_only(cell->data_root) ? "make /data read-only" : NULL;
-}
-
 /* The step that failed, and errno; NULL: none did. */
 static const char *prepare(struct cell *cell, struct init_order *order)
 {
@@ -119,9 +108,9 @@ static const char *prepare(struct cell *cell, struct init_order *order)
 		return "the runner's files";
 	if (cell->runner->family == SECCOMP_JAVASCRIPT && !cell->live.on && !step->tools)
 		link_packages(cell);
-	const char *failed = cell->run.phase == PHASE_RUN ? prepare_program(cell) : NULL;
-
-	return failed ? failed : cell_run_limits(cell, &order->limits) ? "cgroup limits" : NULL;
+	if (cell->run.phase == PHASE_RUN && step->read_only && data_make_read_only(cell->data_root))
+		return "make /data read-only";
+	return cell_run_limits(cell, &order->limits) ? "cgroup limits" : NULL;
 }
 
 static void begin_phase(struct cell *cell, enum cell_phase phase)

@@ -135,13 +135,6 @@ static void add_driver_order(struct buf *tail, const struct runner *runner, cons
 		add_text(tail, *variable);
 }
 
-bool cell_run_shows(const struct cell *cell)
-{
-	const struct cell_step *step = cell->run.step;
-
-	return step->display && !step->tools && !step->bare && cell->runner->show_run.count > 0 && !cell_driven(cell);
-}
-
 static const struct bind_strings *command_of(const struct cell *cell)
 {
 	const struct cell_step *step = cell->run.step;
@@ -151,7 +144,7 @@ static const struct bind_strings *command_of(const struct cell *cell)
 		return &runner->compile;
 	if (step->tools && runner->tools_run.count)
 		return &runner->tools_run;
-	return cell_run_shows(cell) ? &runner->show_run : &runner->run;
+	return step->display && !step->tools && runner->show_run.count ? &runner->show_run : &runner->run;
 }
 
 void cell_run_order(const struct cell *cell, struct init_order *order, struct buf *tail)

@@ -40,11 +40,8 @@ static const struct bind table[] = {
 	LIST(tools_run),
 	LIST(show_run),
 	LIST(live),
-	FILE_NAME(driver),
 	FILE_NAME(starter),
 	FILE_NAME(helper),
-	FILE_NAME(call),
-	FILE_NAME(show),
 	LIST(version),
 	LIST(libraries),
 	LIST(libraries_are),
@@ -155,8 +152,8 @@ static int check(struct runner *runner, const struct runners_host *host, struct 
 	return result;
 }
 
-/* The files of jail/guest that runner files name: drivers of live jails, what shows values, helpers. The jailer has
- * them embedded, so that a runner file can be copied alone. */
+/* The files of jail/guest that runner files name. The jailer has them embedded, so that a runner file can be copied
+ * alone. */
 EMBED(guest_csharp_sh, "jail/guest/csharp.sh");
 EMBED(guest_java_sh, "jail/guest/java.sh");
 EMBED(guest_javascript_cjs, "jail/guest/javascript.cjs");
@@ -201,33 +198,23 @@ static int load_text(int directory, const char *member, const char *name, int *r
 
 static int load_texts(int directory, struct runner *runner, struct err *err)
 {
-	struct {
-		const char *member, *name;
-		int *fd;
-	} const texts[] = {
-		{"helper", runner->helper, &runner->helper_fd}, {"call", runner->call, &runner->call_fd},
-		{"starter", runner->starter, &runner->starter_fd},
-		{"driver", runner->driver, &runner->driver_fd}, {"show", runner->show, &runner->show_fd},
-	};
+	const char *command = runner->live.count ? "live" : runner->show_run.count ? "show_run" : NULL;
 	int result = 0;
 
-	const char *command = runner->live.count ? "live" : runner->show_run.count ? "show_run" : NULL;
-	if (command && !runner->starter && !runner->driver && !runner->show)
+	if (command && !runner->starter)
 		return err_member(err, "starter", "goes with \"%s\"", command);
 	if (command && runner->compile.count)
 		return err_member(err, command, "does not go with a compile step");
-	for (size_t i = 0; result == 0 && i < ARRAY_SIZE(texts); i++)
-		if (texts[i].name)
-			result = load_text(directory, texts[i].member, texts[i].name, texts[i].fd, err);
+	if (runner->starter)
+		result = load_text(directory, "starter", runner->starter, &runner->starter_fd, err);
+	if (result == 0 && runner->helper)
+		result = load_text(directory, "helper", runner->helper, &runner->helper_fd, err);
 	return result;
 }
 
 static void clear(struct runner *runner)
 {
 	close_pointer(&runner->starter_fd);
-	close_pointer(&runner->driver_fd);
-	close_pointer(&runner->show_fd);
-	close_pointer(&runner->call_fd);
 	close_pointer(&runner->helper_fd);
 	bind_clear(table, runner);
 	json_put_pointer(&runner->document);
@@ -244,8 +231,7 @@ static int load_file(int directory, const char *name, const struct runners_host 
 		     struct err *err)
 {
 	auto_free char *text = NULL;
-	struct runner runner = {
-		.starter_fd = -1, .driver_fd = -1, .show_fd = -1, .call_fd = -1, .helper_fd = -1, .cache_fd = -1};
+	struct runner runner = {.starter_fd = -1, .helper_fd = -1, .cache_fd = -1};
 	size_t length;
 	int result = read_file_at(directory, name, RUNNER_FILE_MAX, &text, &length, err);
 

@@ -9,14 +9,10 @@
  *                                                      available
  *       "compile": ["{interpreter}", …], "run": ["/code/main"],
  *       "tools_run": ["{interpreter}", …],             instead of "run" for a program that calls tools (jail_program)
- *       "call": "call.py",                             put into such a program's jail as /code/.call
- *       "live": ["{interpreter}", "/code/.live"],      starts the driver, which keeps the interpreter's state over the
- *                                                      runs of a live jail
- *       "starter": "javascript.cjs",                   put into the jail as /code/.start, which these commands name
- *       "driver": "live.py",                           put into the jail as /code/.live (see init_live.c)
- *       "show_run": ["{interpreter}", "/code/.show", …], instead of "run" for a program whose last value is shown
- *       "show": "show.py",                             put into the jail as /code/.show, next to the driver, if there
- *                                                      is one (it shows values in live jails)
+ *       "show_run": ["{interpreter}", …],              … and for one whose last value is shown
+ *       "live": ["{interpreter}", …],                  starts the driver, which keeps the interpreter's state over the
+ *                                                      runs of a live jail (init_live.c)
+ *       "starter": "python.py",                        put into the jail as /code/.start, which these commands name
  *       "helper": "java.sh",                           put into the jail as /code/.helper, which commands may name
  *       "version": ["{interpreter}", "--version"],     the first line that it prints is the fingerprint
  *       "libraries": ["{interpreter}", …],             prints lines "name version"
@@ -57,15 +53,11 @@
 #define RUNNERS_MAX        64
 #define RUNNER_FINGERPRINT 256
 #define RUNNER_FILE_MAX    (256 * 1024)
-#define RUNNER_STARTER     ".start"
-#define RUNNER_DRIVER      ".live" /* its name below /code … */
-#define RUNNER_SHOW        ".show" /* … and that of the file for values */
-#define RUNNER_CALL        ".call" /* … and that of the file that starts programs that call tools */
+#define RUNNER_STARTER     ".start" /* its name below /code */
 #define RUNNER_HELPER      ".helper"
 
 struct runner {
-	const char *name, *source, *install, *rootfs, *starter, *driver, *show, *call, *helper, *seccomp,
-		*seccomp_compile;
+	const char *name, *source, *install, *rootfs, *starter, *helper, *seccomp, *seccomp_compile;
 	struct bind_strings aliases, extensions, interpreters, compile, run, tools_run, show_run, live, version,
 		libraries, cache, env, quiet, binds, libraries_are, answers_are;
 	bool service;          /* for programs that last (jail_spec.service); its jails see upstream.binds, too */
@@ -77,8 +69,8 @@ struct runner {
 	const char *interpreter; /* NULL: not available */
 	char *on_host;           /* its path there */
 	struct json_object *libraries_on_host, *answers_on_host; /* where those patterns are there; NULL: none */
-	int starter_fd, driver_fd, show_fd, call_fd, helper_fd; /* their texts; -1 */
-	struct root_mount root;  /* its jails' own, if it names a rootfs or binds; path "" otherwise */
+	int starter_fd, helper_fd; /* their texts; -1 */
+	struct root_mount root;    /* its jails' own, if it names a rootfs or binds; path "" otherwise */
 	char fingerprint[RUNNER_FINGERPRINT];
 	bool asked, awaited;                 /* for its version (versions.c): that was done; a run waits for it */
 	uint64_t answers_key;                /* of answers.h */

@@ -106,7 +106,7 @@ object()'
 	[ "$(sp_get '[details.files.created[].name] | tojson')" = '[]' ]
 	shows $'import matplotlib.pyplot as plt\nplt.savefig("/nowhere/x.png")'
 	verdict RE
-	[[ $(sp_get details.stderr) != */code/.live* ]]
+	[[ $(sp_get details.stderr) != */code/.* ]]
 }
 
 @test "pictures of PIL become images" {

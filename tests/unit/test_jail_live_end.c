@@ -2,7 +2,7 @@
  * test_jail_live_end.c - how live sandboxes end: limits, cancelling, and guests that lie to the jail from where the
  * driver should be.
  *
- * The driver (jail/guest/live.py) is the guest's own: any program can write to its descriptor, close it or hand it to
+ * The driver (jail/guest/python.py) is the guest's own: any program can write to its descriptor, close it or hand it to
  * others. None of that may do more than end that one sandbox.
  */
 #include "live_jailer.h"
@@ -142,7 +142,7 @@ static void driver_cannot_be_impersonated(void **state)
 		{"import socket, os\ns = socket.socket(fileno=os.dup(3))\nsocket.send_fds(s, [b'\\x04'], [0, 1, 2] * "
 		 "50)",
 		 JAIL_RE, 4, false},
-		{"import os\nos.unlink('/code/.live'); os.unlink('/code/main.py')", JAIL_OK, 0, false},
+		{"import os\nos.unlink('/code/.start'); os.unlink('/code/main.py')", JAIL_OK, 0, false},
 	};
 
 	(void)state;

@@ -192,7 +192,7 @@ def capability_summary():
 
 
 def save_tool(function):
-    """Keeps a function for later runs of this conversation: call.py makes its name known to them."""
+    """Keeps a function for later runs of this conversation: python.py makes its name known to them."""
     import inspect
     import textwrap
 
