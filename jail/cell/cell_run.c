@@ -69,14 +69,20 @@ static int phase_output(struct cell *cell, int ret_write[2])
 		       : loop_add(cell->cells->loop, &run->pipes[1], run->output.pipe[1], EPOLLIN, stderr_ready);
 }
 
-/* A file that the runner names, once in a jail. It belongs to the jailer: what runs can remove it, which is its own
- * loss, but not write to it. */
 static int put_once(struct cell *cell, bool *there, const char *name, int fd)
 {
 	if (*there || fd < 0)
 		return 0;
 	*there = true;
 	return init_put_file(cell->code_root, name, 0644, clock_now_us(), fd);
+}
+
+/* The files that the runner names, once in a jail. They belong to the jailer: what runs can remove them, which is its
+ * own loss, but not write to them. */
+static int put_files(struct cell *cell)
+{
+	return put_once(cell, &cell->starter_there, RUNNER_STARTER, cell->runner->starter_fd) ||
+	       put_once(cell, &cell->helper_there, RUNNER_HELPER, cell->runner->helper_fd);
 }
 
 /* Where import statements find what the conversation has installed: they do not look into NODE_PATH. Without it they
@@ -103,8 +109,7 @@ static const char *prepare(struct cell *cell, struct init_order *order)
 			return "the library of deterministic runs";
 		cell->shim_there = true;
 	}
-	if (!step->bare && (put_once(cell, &cell->starter_there, RUNNER_STARTER, cell->runner->starter_fd) ||
-			    put_once(cell, &cell->helper_there, RUNNER_HELPER, cell->runner->helper_fd)))
+	if (!step->bare && put_files(cell))
 		return "the runner's files";
 	if (cell->runner->family == SECCOMP_JAVASCRIPT && !cell->live.on && !step->tools)
 		link_packages(cell);
