@@ -7,7 +7,8 @@
 // says whether what stands before is a program and what stands behind is an expression. What does not look like one is left alone.
 //
 // The value is shown when the expression has it, as the engine's console does. Showing has a length of its own and, where code of the
-// program may take part in it, a time; what goes wrong in it is one line. undefined, null, functions and promises are not shown: calls made for what they do return them.
+// program may take part in it, a time; what goes wrong in it is one line. undefined, null, functions, promises and objects
+// of the engine are not shown: calls made for what they do return them.
 //
 // All of this is compiled before the program, so its length counts. The first line makes bun take the file as it is: as a module (no `require`),
 // and its bytes as Latin-1 (no other characters in strings). Generators and first uses of regular expressions cost more than to show a value.
@@ -27,6 +28,8 @@ const GOES_ON = /^(?:[([`+\-*/%,?:&|^<>=;)\]}]|\.(?!\d)|!=|in\b|instanceof\b|as\
 const COMMENTS = /^(?:\s|\/\/.*(?:\n|$)|\/\*[^]*?\*\/)+/;
 // A last line that is a call which prints: it has nothing to show, and looking for more costs milliseconds.
 const PRINTS = /^(?:console\.\w+|process\.(?:exit|std(?:out|err)\.write))\((?:[^()'"`]|'[^'\\]*'|"[^"\\]*"|`[^`\\]*`|\((?:[^()'"`]|\([^()'"`]*\))*\))*\);?$/;
+// A call that writes: what it returns, a count, is nobody's result.
+const WRITES = /^(?:await\s+)?(?:[\w$]+(?:\([^()]*\))?\s*\??\.\s*)*write\w*\([^]*\)$/;
 const NAME = /^[\w$]+(?:\s*\/\/[^\n]*)?$/;
 // In an expression without strings and brackets: operators that bind less than instanceof; and a slash, behind which a string may be none.
 const LOOSE = /[=&|^?:,/]/, STRINGS = /(['"`])(?:\\[^]|(?!\1)[^\\])*\1|\?\./g, BRACKETS = /[([{][^()[\]{}]*[)\]}]/g;
@@ -133,6 +136,7 @@ function rewritten(source) {
 		if (begin > 0 && (!valid(text.slice(0, begin)) || isComment(text, begin, valid))) continue;
 		const plain = bare(expression, (text) => NAME.test(text) || valid(`0?(0,\n${text}\n):0`));
 		if (plain === '') continue;
+		if (WRITES.test(plain)) break;
 		if (ITS_FIRST.includes(plain[0]) && NO_EXPRESSION.test(plain)) break;
 		const sequence = !valid(`0?\n${plain}\n:0`);
 		if (sequence && !valid(`0?[0,\n${plain}\n]:0`)) break;
@@ -159,6 +163,12 @@ function simple(value, left = { over: SIMPLE }) {
 	return true;
 }
 
+// Timers, servers, streams, children: objects of the engine, which calls return that are made for what they do.
+function isHost(value) {
+	if (value === null || typeof value !== 'object') return false;
+	return (typeof value.ref === 'function' && typeof value.unref === 'function') || (typeof value.on === 'function' && typeof value.emit === 'function');
+}
+
 function isModule(source) {
 	return (source.includes('import') || source.includes('export')) && /^[ \t]*(?:import\b(?!\s*[(.])|export\b)/m.test(source);
 }
@@ -180,7 +190,7 @@ function text(value) {
 	const output = ['stdout', 'stderr'].map((name) => [name, Object.getOwnPropertyDescriptor(process, name)]);
 	const own = Symbol.for('sallyport.inspect');
 	let made = '';
-	Object.defineProperty(globalThis, own, { value: () => void (made = inspect(value)), configurable: true });
+	Object.defineProperty(globalThis, own, { value: () => void (made = isHost(value) ? '' : inspect(value)), configurable: true });
 	const speaks = { ...console }, mute = () => true; // what a value prints while it is shown is not the program's
 	// put away, not muted: a stream that the program has not used is not made for this
 	for (const [name] of output) Object.defineProperty(process, name, { value: { write: mute, end: mute, on: mute, once: mute }, configurable: true });
@@ -200,6 +210,7 @@ function text(value) {
 function show(value) {
 	if (value === undefined || value === null || typeof value === 'function' || (typeof value === 'object' && value instanceof Promise)) return;
 	const line = simple(value) ? inspect(value) : text(value);
+	if (line === '') return;
 	// process.stdout has a queue, which is to be kept where the program uses it; where not, making it would cost milliseconds.
 	if (streams) process.stdout.write(`${line}\n`);
 	else if (bun) say(line);

@@ -143,7 +143,8 @@ function begin(path, args, environment, shows) {
 	session.post('Runtime.evaluate', { expression, replMode: true, awaitPromise: true, objectGroup: 'run' }, (error, answer) => {
 		if (own !== order || leaving) return undefined; // an await of an earlier run
 		unsettled = false;
-		if (shows && !error && !answer.exceptionDetails) showValue(answer.result);
+		const last = source.trimEnd();
+		if (shows && !error && !answer.exceptionDetails && !WRITES.test(last.slice(last.lastIndexOf('\n') + 1))) showValue(answer.result);
 		session.post('Runtime.releaseObjectGroup', { objectGroup: 'run' });
 		if (error) return fail(`${name}: ${error.message}`);
 		const what = answer.exceptionDetails;
@@ -154,6 +155,12 @@ function begin(path, args, environment, shows) {
 	});
 }
 
+// As in javascript.cjs; of the last line.
+const WRITES = /^(?:.*;)?\s*(?:await\s+)?(?:[\w$]+(?:\([^()]*\))?\s*\??\.\s*)*write\w*\(.*\);?$/;
+function isHost(value) {
+	return (typeof value.ref === 'function' && typeof value.unref === 'function') || (typeof value.on === 'function' && typeof value.emit === 'function');
+}
+
 // The completion value, as the console shows it; what goes wrong there is not the program's.
 const SHOWN_MAX = 16 * 1024, SHOW_MS = 5000;
 function showValue({ type, subtype, value, unserializableValue, description, objectId }) {
@@ -161,13 +168,14 @@ function showValue({ type, subtype, value, unserializableValue, description, obj
 	let text = unserializableValue ?? (type === 'string' ? inspect(value.slice(0, SHOWN_MAX)) : String(value));
 	if (objectId) {
 		const own = Symbol.for('sallyport.inspect');
-		Object.defineProperty(globalThis, own, { value: (one) => inspect(one, { maxStringLength: SHOWN_MAX }).slice(0, SHOWN_MAX), configurable: true });
+		Object.defineProperty(globalThis, own, { value: (one) => isHost(one) ? '' : inspect(one, { maxStringLength: SHOWN_MAX }).slice(0, SHOWN_MAX), configurable: true });
 		const functionDeclaration = "function () { return globalThis[Symbol.for('sallyport.inspect')](this); }";
 		session.post('Runtime.callFunctionOn', { objectId, functionDeclaration, returnByValue: true, timeout: SHOW_MS }, (error, answer) => {
 			text = error || answer.exceptionDetails ? `<${description}: its value cannot be shown>` : String(answer.result.value);
 		});
 		delete globalThis[own];
 	}
+	if (text === '') return;
 	try {
 		fs.writeSync(1, `${text.slice(0, SHOWN_MAX)}\n`);
 	} catch {

@@ -33,13 +33,19 @@ def new_main(path):
     return module
 
 
+def is_write(node):
+    """A call that writes: what it returns, a count, is nobody's result."""
+    call = node.value if type(node).__name__ == "Await" else node
+    return type(call).__name__ == "Call" and getattr(call.func, "attr", "").startswith("write")
+
+
 def split(source, name, shows):
     """The program; if its last value is shown and its last statement is an expression: what is before that, and that."""
     if not shows:
         return [compile(source, name, "exec", AWAIT, dont_inherit=True)]
     tree = compile(source, name, "exec", AWAIT | ONLY_AST, dont_inherit=True)
     last = tree.body[-1] if tree.body else None
-    if type(last).__name__ == "Expr":
+    if type(last).__name__ == "Expr" and not is_write(last.value):
         behind = source.splitlines()[last.end_lineno - 1][last.end_col_offset :]
         if not behind.lstrip().startswith(b";"):  # as in a notebook: not to be seen
             import _ast

@@ -31,6 +31,17 @@ object()'
 	[ "$SHOWN" = "" ]
 }
 
+@test "what a write returns is no value" {
+	local code
+	for code in $'import sys\nsys.stdout.write("42")' $'import os\nos.write(1, b"42")' $'import sys\nsys.stdout.buffer.write(b"42")' $'import sys\nprint(42)\nopen("a", "w").write("x" * 9)' \
+		$'from pathlib import Path\nprint(42)\nPath("a").write_text("b");' $'import csv, sys\ncsv.writer(sys.stdout).writerow([42])'; do
+		shows "$code"
+		[ "${SHOWN%$'\r'}" = 42 ] || { echo "$code: $SHOWN"; return 1; }
+		shows "$code" '{"session":true,"conversationId":"writes"}'
+		[ "${SHOWN%$'\r'}" = 42 ] || { echo "$code: $SHOWN"; return 1; }
+	done
+}
+
 @test "a DataFrame is a table of its first rows" {
 	shows $'import pandas as pd\npd.DataFrame({"name": ["a|b", "c"], "n": [1, 2.5]})'
 	[ "$SHOWN" = $'|  | name | n |\n| --- | --- | --- |\n| 0 | a\\|b | 1.0 |\n| 1 | c | 2.5 |' ]
@@ -151,6 +162,12 @@ object()'
 	[ "$(sp_get details.stdout)" = 42 ]
 	sp_call run_code '{"conversationId":"d","language":"javascript","session":true,"code":"({ get [Symbol.toStringTag]() { throw 1 } })"}'
 	verdict OK
+	value javascript $'const { writeSync } = require("fs"), out = process.stdout\nlet n = 1; writeSync(1, "4" + "2");' '{"session":true}'
+	[ "$SHOWN" = 42 ]
+	for code in 'setTimeout(() => {}, 1)' 'process.stdin.on("end", () => {})' 'require("node:net").createServer().unref()' 'require("node:child_process").spawn("/bin/true")'; do
+		value javascript "$code" '{"session":true}'
+		[ "$SHOWN" = "" ] || { echo "$code: $SHOWN"; return 1; }
+	done
 	sp_call run_code '{"conversationId":"d","language":"javascript","session":true,"code":"a","display":false}'
 	[ "$(sp_get details.stdout)" = "" ]
 }

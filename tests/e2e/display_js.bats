@@ -110,6 +110,17 @@ throw t'; do
 			function f() {}|
 			class A {}|
 			const f = 1\nexport default f|
+			process.stdout.write("42")|42
+			import fs from "node:fs"\nfs.writeSync(1, "42")|42
+			import { writeSync } from "node:fs"\nwriteSync(1, "4" + [2]);|42
+			setTimeout(() => console.log("late"), 1)|late
+			setInterval(() => {}, 1000).unref()|
+			setImmediate(() => console.log("soon"))|soon
+			process.stdin.on("end", () => console.log("end")).resume()|end
+			import net from "node:net"\nnet.createServer().listen(0, () => process.exit())|
+			import { spawn } from "node:child_process"\nspawn("/bin/true")|
+			import { Readable } from "node:stream"\nReadable.from(["piped"]).pipe(process.stdout)|piped
+			const on = { on: 1, ref: 2 }\non.on|1
 		END
 	done
 	for language in javascript typescript; do # 30,000 lines of comments are not searched for ever
