@@ -23,6 +23,7 @@
 #include "lib/base/util.h"
 #include "lib/bridge/bridge.h"
 #include "lib/store/audit/store_audit.h"
+#include "lib/store/blob/store_search.h"
 #include "lib/store/retention/store_expire.h"
 
 static const struct resource_provider *const providers[] = {&resource_guide, &resource_record,
@@ -48,7 +49,21 @@ int server_expire(struct server *server, int64_t now_us, struct err *err)
 	return result < 0 ? result : store_expire(server->store, now_us, tell_lost, server, err);
 }
 
-/* At the start, then each hour: the index of texts, for one, may have minutes of work left, so nothing waits for it. */
+#define BACKLOG_TOLD 1000 /* runs without which the log is silent about the index of texts */
+
+/* The index of texts is filled at last, and may have minutes of work left: the log says so. */
+static void tell_backlog(struct server *server)
+{
+	auto_free char *runs = NULL;
+	int64_t backlog = 0;
+
+	if (store_search_backlog(server->store, &backlog, NULL) < 0 || backlog < BACKLOG_TOLD)
+		return;
+	runs = xasprintf("%lld", (long long)backlog);
+	log_event(LOG_INFO, "the index of texts is behind and catches up while this gateway serves", "runs", runs, NULL);
+}
+
+/* At the start, then each hour, in a thread of its own: neither start nor stop waits for it. */
 static void *expire_main(void *arg)
 {
 	struct server *server = arg;
@@ -60,6 +75,7 @@ static void *expire_main(void *arg)
 		int waited = 0;
 
 		pthread_mutex_unlock(&server->lock);
+		tell_backlog(server);
 		int result = server_expire(server, clock_now_us(), &err);
 
 		clock_gettime(CLOCK_REALTIME, &until);

@@ -18,6 +18,7 @@
 
 #include "doctor.h"
 #include "lib/base/util.h"
+#include "lib/store/blob/store_search.h"
 #include "lib/store/record/store_space.h"
 
 #define FREE_MIN    (1024LL * 1024 * 1024)
@@ -135,6 +136,22 @@ static void check_space(struct doctor *doctor, const struct store_free *space)
 		   "%s: %s%s free", doctor->config->data_dir, text, count);
 }
 
+/* A backlog is work, not a fault: a search takes longer until it is done. */
+static void check_index(struct doctor *doctor, struct store *store)
+{
+	struct err err = ERR_INIT;
+	int64_t backlog = 0;
+
+	if (store_search_backlog(store, &backlog, &err) < 0)
+		doctor_add(doctor, "index of texts", DOCTOR_WEAKER, "sallyport verify", "%s", err.text);
+	else if (backlog == 0)
+		doctor_add(doctor, "index of texts", DOCTOR_OK, NULL, "has every run");
+	else
+		doctor_add(doctor, "index of texts", DOCTOR_OK, NULL,
+			   "lacks %lld runs: the gateway adds them when it starts and every hour",
+			   (long long)backlog);
+}
+
 void doctor_host(struct doctor *doctor)
 {
 	check_sysctls(doctor);
@@ -169,6 +186,8 @@ void doctor_host(struct doctor *doctor)
 			   "%s", err.text);
 	else if (store_schema_version(path, &version, &err) == 0)
 		doctor_add(doctor, "database", DOCTOR_OK, NULL, "opens, version %d", version);
+	if (store)
+		check_index(doctor, store);
 }
 
 /* What is wrong with an entry; NULL: nothing. Names below "*." are the program's to choose. */

@@ -15,6 +15,7 @@
 #include "lib/base/metrics.h"
 #include "lib/base/util.h"
 #include "lib/job/job.h"
+#include "lib/store/blob/store_search.h"
 #include "lib/store/record/store_drain.h"
 #include "lib/store/record/store_space.h"
 #include "lib/store/record/store_view.h"
@@ -59,8 +60,11 @@ static void sample_record(struct server *server)
 	static _Atomic int64_t next_us;
 	const int64_t now = clock_monotonic_us();
 	struct store_view_sizes sizes;
+	int64_t backlog;
 
 	store_view_tasks(server->store, set_tasks, NULL, NULL);
+	if (store_search_backlog(server->store, &backlog, NULL) == 0)
+		metrics_set(METRIC_INDEX, NULL, backlog);
 	if (now < next_us || store_view_sizes(server->store, &sizes, NULL) < 0)
 		return;
 	next_us = now + SAMPLE_US;

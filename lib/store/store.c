@@ -251,7 +251,8 @@ static struct store *store_new(enum store_mode mode)
 	store->mode = mode;
 	store->dir_fd = store->blobs_fd = store->running_fd = store->instances_fd = store->lock_fd =
 		store->instance_fd = -1;
-	store->queue_end = &store->queue;
+	store->queue.end = &store->queue.first;
+	store->idle.end = &store->idle.first;
 	pthread_mutex_init(&store->readers_lock, NULL);
 	pthread_mutex_init(&store->retainer.lock, NULL);
 	pthread_mutex_init(&store->refused.lock, NULL);

@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 
 #include "lib/store/blob/store_blob.h"
@@ -314,6 +315,49 @@ static int commit_inside(struct store_txn *txn, void *arg, struct err *err)
 	return store_commit(txn->store, nothing_work, NULL, err);
 }
 
+struct idler {
+	struct fixture *f;
+	int *done_count, place;
+};
+
+static void *idle_main(void *arg)
+{
+	struct idler *idler = arg;
+	struct err err = ERR_INIT;
+
+	ok(store_commit_gently(idler->f->store, nothing_work, NULL, &err));
+	idler->place = *idler->done_count;
+	return NULL;
+}
+
+/* An operation at idle priority that came first begins after those that came later. */
+static void idle_work_lets_others_go_first(void **state)
+{
+	struct fixture *f = *state;
+	struct gate gate;
+	struct op ops[5] = {0};
+	int done = 0;
+	struct idler idler = {f, &done, -1};
+	bool waits = false;
+	pthread_t thread;
+
+	gate_shut(&gate, f->store);
+	assert_int_equal(pthread_create(&thread, NULL, idle_main, &idler), 0);
+	while (!waits) {
+		pthread_mutex_lock(&f->store->queue_lock);
+		waits = f->store->idle.first != NULL;
+		pthread_mutex_unlock(&f->store->queue_lock);
+		sched_yield();
+	}
+	for (int i = 0; i < 5; i++) {
+		ops[i] = (struct op){.number = i, .done_count = &done, .done_place = -1};
+		store_commit_async(f->store, op_work, &ops[i], op_done);
+	}
+	gate_open(&gate);
+	pthread_join(thread, NULL);
+	assert_int_equal(idler.place, 5);
+}
+
 static void never_waits_for_itself(void **state)
 {
 	struct fixture *f = *state;
@@ -424,6 +468,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(locked_by_another, setup, teardown),
 		cmocka_unit_test_setup_teardown(many_writers, setup, teardown),
 		cmocka_unit_test_setup_teardown(two_processes, setup, teardown),
+		cmocka_unit_test_setup_teardown(idle_work_lets_others_go_first, setup, teardown),
 		cmocka_unit_test_setup_teardown(never_waits_for_itself, setup, teardown),
 		cmocka_unit_test_setup_teardown(reading_only, setup, teardown),
 		cmocka_unit_test_setup_teardown(queries_are_checked, setup, teardown),

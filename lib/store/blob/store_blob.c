@@ -415,7 +415,9 @@ static int collect_folder(struct store *store, const char *name, struct store_bl
 		if (top && str_starts(entry->d_name, TMP_PREFIX)) { /* of a process that was killed */
 			failed = collect_one(store, fd, entry->d_name, NULL, gc, err);
 		} else if (top && strlen(entry->d_name) == 2 && strspn(entry->d_name, "0123456789abcdef") == 2) {
-			failed = collect_folder(store, entry->d_name, gc, err);
+			failed = store_hurried(store, err);
+			if (failed == 0)
+				failed = collect_folder(store, entry->d_name, gc, err);
 			if (gc->progress != NULL)
 				gc->progress(gc->arg, "files", ++folders, FOLDERS);
 		} else if (!top && is_content(sha256)) {

@@ -333,6 +333,16 @@ int store_search_fill(struct store *store, struct err *err)
 	return failed < 0 ? err_wrap(err, "filling the index of texts") : 0;
 }
 
+int store_search_backlog(struct store *store, int64_t *ret, struct err *err)
+{
+	auto_read struct query q = store_read(store, SQL_SEARCH_BACKLOG, err);
+	int found = query_next(&q, err);
+
+	if (found > 0)
+		*ret = MAX(query_int(&q, 0), 0);
+	return MIN(found, 0);
+}
+
 /* -------- forgetting ---------------------------------------------------------------------------------- */
 
 int store_txn_search_forget(struct store_txn *txn, const struct store_search_forget *forget, bool *ret_more,

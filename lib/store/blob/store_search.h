@@ -31,6 +31,8 @@ enum store_search_text { STORE_SEARCH_CODE, STORE_SEARCH_STDOUT, STORE_SEARCH_ST
 
 /* Brings the index up to date, in transactions of few milliseconds. */
 int store_search_fill(struct store *store, struct err *err);
+/* Recorded runs that the index does not know yet. */
+int store_search_backlog(struct store *store, int64_t *ret, struct err *err);
 /* Merges the index where erased words are left in it; the same. */
 int store_search_purge(struct store *store, struct err *err);
 /* The same, if so much was taken out since the last time that merging would take long later. */

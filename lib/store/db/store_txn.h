@@ -28,8 +28,14 @@ struct store_op {
 	void (*done)(void *arg, int result, const struct err *err); /* NULL: somebody waits */
 	int result;
 	bool over;
+	int64_t since_us; /* of an idle one: queued then */
 	struct err err;
 	pthread_cond_t wake;
+};
+
+/* Operations that wait, the first to come first. */
+struct store_queue {
+	struct store_op *first, **end;
 };
 
 /* A run whose end could not be recorded yet. */
@@ -84,7 +90,7 @@ struct store {
 	int64_t served_us, served_at_us; /* STORE_SERVE: uptime when it was opened, and the monotonic time then */
 	pthread_mutex_t queue_lock;
 	pthread_cond_t queue_more;
-	struct store_op *queue, **queue_end;
+	struct store_queue queue, idle; /* idle: one at a time, when nobody else wants the writer */
 	struct store_abandoned *abandoned;
 	int (*abandoned_end)(struct store *store, const char *id, struct err *err);
 };
@@ -104,8 +110,12 @@ int store_writer_run(struct store *store, store_work work, void *arg, struct err
 /* The time in a transaction: later than any it gave before, so that it gives the order of what was recorded. */
 int64_t store_txn_now(struct store_txn *txn);
 
-/* One operation of a long work: afterwards the writer is left to others for as long as this one took. */
+/* One operation of a long work, at idle priority: it begins when no other operation waits, or after STORE_IDLE_US, so
+ * that a busy gateway gets on with it, too. Afterwards the writer is left to others for as long as this one took. */
 int store_commit_gently(struct store *store, store_work work, void *arg, struct err *err);
+/* ERR_UNAVAILABLE after store_hurry: what such an operation and the steps between them ask. */
+int store_hurried(struct store *store, struct err *err);
+#define STORE_IDLE_US	1000000
 #define STORE_BUDGET_US 10000 /* after which such an operation begins nothing more */
 #define STORE_SLICE_ROWS 200  /* rows that one statement of such an operation touches at most */
 

@@ -220,12 +220,28 @@ static void wait_for_work(struct store *store)
 	until.tv_nsec += STORE_RETRY_MS * 1000000L;
 	until.tv_sec += until.tv_nsec / 1000000000L;
 	until.tv_nsec %= 1000000000L;
-	while (store->queue == NULL && !store->stopping) {
+	while (store->queue.first == NULL && store->idle.first == NULL && !store->stopping) {
 		if (store->abandoned == NULL)
 			pthread_cond_wait(&store->queue_more, &store->queue_lock);
 		else if (pthread_cond_timedwait(&store->queue_more, &store->queue_lock, &until) == ETIMEDOUT)
 			return;
 	}
+}
+
+/* Under the queue's lock: all that wait; where nobody does, or one has been idle for long, one of the idle ones. */
+static struct store_op *take_work(struct store *store)
+{
+	struct store_op *list = store->queue.first, *idle = store->idle.first;
+
+	if (idle != NULL && (list == NULL || clock_monotonic_us() - idle->since_us >= STORE_IDLE_US)) {
+		store->idle.first = idle->next;
+		if (idle->next == NULL)
+			store->idle.end = &store->idle.first;
+		idle->next = NULL;
+		*(list == NULL ? &list : store->queue.end) = idle;
+	}
+	store->queue = (struct store_queue){NULL, &store->queue.first};
+	return list;
 }
 
 static void *writer(void *arg)
@@ -235,11 +251,9 @@ static void *writer(void *arg)
 	for (;;) {
 		pthread_mutex_lock(&store->queue_lock);
 		wait_for_work(store);
-		struct store_op *list = store->queue;
+		struct store_op *list = take_work(store);
 		bool leave = list == NULL && store->stopping, abandoned = store->abandoned != NULL;
 
-		store->queue = NULL;
-		store->queue_end = &store->queue;
 		pthread_mutex_unlock(&store->queue_lock);
 		if (leave)
 			return NULL;
@@ -288,17 +302,17 @@ void store_writer_stop(struct store *store)
 	}
 }
 
-static void enqueue(struct store *store, struct store_op *op)
+static void enqueue(struct store *store, struct store_queue *queue, struct store_op *op)
 {
 	metrics_add(METRIC_STORE_QUEUE, NULL, NULL, 1);
-	*store->queue_end = op;
-	store->queue_end = &op->next;
+	*queue->end = op;
+	queue->end = &op->next;
 	pthread_cond_signal(&store->queue_more);
 }
 
-int store_commit(struct store *store, store_work work, void *arg, struct err *err)
+static int commit(struct store *store, struct store_queue *queue, store_work work, void *arg, struct err *err)
 {
-	struct store_op op = {.work = work, .arg = arg, .err = ERR_INIT};
+	struct store_op op = {.work = work, .arg = arg, .since_us = clock_monotonic_us(), .err = ERR_INIT};
 
 	if (!store->writer_started)
 		return err_set(err, ERR_DENIED, "the record is open for reading only");
@@ -306,7 +320,7 @@ int store_commit(struct store *store, store_work work, void *arg, struct err *er
 		return err_set(err, ERR_INTERNAL, "store_commit on the writing thread would wait for itself");
 	pthread_cond_init(&op.wake, NULL);
 	pthread_mutex_lock(&store->queue_lock);
-	enqueue(store, &op);
+	enqueue(store, queue, &op);
 	while (!op.over)
 		pthread_cond_wait(&op.wake, &store->queue_lock);
 	pthread_mutex_unlock(&store->queue_lock);
@@ -316,18 +330,29 @@ int store_commit(struct store *store, store_work work, void *arg, struct err *er
 	return op.result;
 }
 
+int store_commit(struct store *store, store_work work, void *arg, struct err *err)
+{
+	return commit(store, &store->queue, work, arg, err);
+}
+
 void store_hurry(struct store *store)
 {
 	store->hurries = true;
 }
 
+int store_hurried(struct store *store, struct err *err)
+{
+	return store->hurries ? err_set(err, ERR_UNAVAILABLE, "the record is being closed") : 0;
+}
+
 int store_commit_gently(struct store *store, store_work work, void *arg, struct err *err)
 {
 	const int64_t began = clock_monotonic_us();
+	int result = store_hurried(store, err);
 
-	if (store->hurries)
-		return err_set(err, ERR_UNAVAILABLE, "the record is being closed");
-	int result = store_commit(store, work, arg, err);
+	if (result < 0)
+		return result;
+	result = commit(store, &store->idle, work, arg, err);
 	const int64_t pause = MIN(clock_monotonic_us() - began, PAUSE_MAX_US);
 
 	nanosleep(&(struct timespec){.tv_nsec = pause * 1000}, NULL);
@@ -350,6 +375,6 @@ void store_commit_async(struct store *store, store_work work, void *arg,
 	op->arg = arg;
 	op->done = done;
 	pthread_mutex_lock(&store->queue_lock);
-	enqueue(store, op);
+	enqueue(store, &store->queue, op);
 	pthread_mutex_unlock(&store->queue_lock);
 }

@@ -79,7 +79,7 @@ int store_holdings_settle(struct store *store, int64_t blob_limit_us, struct err
 		failed = list(store, &last, &pairs, err);
 		if (failed == 0 && pairs.count > 0) {
 			last = pairs.items[pairs.count - 1];
-			failed = store_commit(store, settle_work, &pairs, err);
+			failed = store_commit_gently(store, settle_work, &pairs, err);
 		}
 	} while (failed == 0 && pairs.count > 0);
 	return failed;

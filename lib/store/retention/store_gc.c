@@ -2,10 +2,10 @@
  * store_gc.c - see store_gc.h.
  *
  * The order is that of trust. Erasures that were begun are ended, so that what they doubted is known. Doubts are ended,
- * so that owners are charged for what is there. The index of texts loses what was erased, and gets what was recorded.
- * Then rows of contents go that nothing names, asked once more in the
- * transaction that removes them, and at last files that have no row. A file without a row is harmless at any time, a
- * row without its file never is. Everything that writes goes through store_commit_gently.
+ * so that owners are charged for what is there. The index of texts loses what was erased. Then rows of contents go that
+ * nothing names, asked once more in the transaction that removes them, and files that have no row. A file without a row
+ * is harmless at any time, a row without its file never is. At last, without the lock, the index of texts gets what was
+ * recorded, which takes minutes where it is far behind. Everything that writes goes through store_commit_gently.
  *
  * The log is emptied by a connection of its own that gives up at once where others read or write: waiting for them
  * would hold the writers back.
@@ -194,8 +194,6 @@ static int collect(struct store *store, const struct store_gc *gc, int64_t limit
 		failed = store_holdings_settle(store, limit_us, err);
 	if (failed == 0 && !gc->dry)
 		failed = store_search_purge(store, err);
-	if (failed == 0 && !gc->dry)
-		failed = store_search_fill(store, err);
 	if (failed == 0)
 		failed = count_garbage(store, limit_us, ret, err);
 	/* The rows are gone on disk before the first file goes. */
@@ -232,6 +230,11 @@ int store_gc(struct store *store, const struct store_gc *gc, struct store_collec
 		return err_wrap(err, "collecting garbage");
 	if (!gc->dry)
 		store_reserve_keep(store);
+	close_pointer(&held); /* the index may be far behind, and nobody waits for it */
+	held = -1;
+	failed = gc->dry ? 0 : store_search_fill(store, err);
+	if (failed < 0)
+		return failed;
 	*ret = collected;
 	return 0;
 }
