@@ -41,6 +41,7 @@ enum bind_flags {
 	BIND_REQUIRED = 1 << 0,
 	BIND_HIDDEN = 1 << 1, /* accepted, not in the schema */
 	BIND_JSON = 1 << 2,   /* the struct has no field of this type but a struct json_object *, checked to be one */
+	BIND_SECRET = 1 << 3, /* shown to nobody */
 };
 
 #define BIND_PLAIN 1u                /* the view of who names none */

@@ -26,9 +26,10 @@
 #define NAME    "sallyport/sallyport.conf"
 #define MACHINE "/etc/" NAME
 
-#define PART(part, name_, type_, min_, max_, text_)                                                                    \
+#define PART(part, name_, type_, min_, max_, text_) FLAGGED(part, name_, type_, min_, max_, text_, 0)
+#define FLAGGED(part, name_, type_, min_, max_, text_, flags_)                                                         \
 	{                                                                                                              \
-		.name = #name_, .type = type_,                                                                         \
+		.name = #name_, .type = type_, .flags = flags_,                                                        \
 		.offset = offsetof(struct config, part.name_) - offsetof(struct config, part), .min = min_,            \
 		.max = max_, .description = text_                                                                      \
 	}
@@ -43,6 +44,10 @@ static const struct bind gateway_table[] = {
 	     "additional Origin headers to accept; public_base_url's and loopback's are always accepted"),
 	PART(gateway, allowed_hosts, BIND_STRINGS, 0, 64,
 	     "additional Host headers to accept; public_base_url's and loopback's are always accepted"),
+	PART(gateway, trusted_proxies, BIND_STRINGS, 0, 64,
+	     "addresses or networks (10.0.0.0/8) of proxies whose X-Forwarded-For names the client"),
+	PART(gateway, client_addresses, BIND_STRING, 1, 16,
+	     "how much of a client's address is recorded: full, network (/24, /48) or none"),
 	PART(gateway, http_sse, BIND_BOOL, 0, 0, "also serve the HTTP+SSE transport of 2024-11-05: /sse and /messages"),
 	{0},
 };
@@ -111,8 +116,8 @@ static const struct bind files_table[] = {
 
 static const struct bind metrics_table[] = {
 	PART(metrics, enabled, BIND_BOOL, 0, 0, "serve /metrics to this machine and to clients with the token"),
-	PART(metrics, token, BIND_STRING, 0, 256,
-	     "bearer token for /metrics and /readyz from other machines; empty: none"),
+	FLAGGED(metrics, token, BIND_STRING, 0, 256,
+		"bearer token for /metrics and /readyz from other machines; empty: none", BIND_SECRET),
 	{0},
 };
 
@@ -140,8 +145,8 @@ static const struct bind admin_table[] = {
 static const struct bind network_table[] = {
 	PART(network, allow, BIND_STRINGS, 0, CONFIG_HOSTS_MAX,
 	     "destinations of programs with network, host:port or *.domain:port; empty: none"),
-	PART(network, proxy, BIND_STRING, 0, 1024,
-	     "proxy for these connections, http://[user:password@]host:port; empty: connect directly"),
+	FLAGGED(network, proxy, BIND_STRING, 0, 1024,
+		"proxy for these connections, http://[user:password@]host:port; empty: connect directly", BIND_SECRET),
 	PART(network, proxy_resolves, BIND_BOOL, 0, 0,
 	     "send names to the proxy instead of the addresses that were checked"),
 	PART(network, connections, BIND_INT, 1, 4096, "concurrent connections of one program; more wait"),
@@ -156,10 +161,7 @@ static const struct bind upstream_table[] = {
 	PART(upstream, secrets_dir, BIND_STRING, 0, PATH_MAX,
 	     "folder of files with the values of variables in upstream.file; empty: take them from the environment"),
 	PART(upstream, binds, BIND_STRINGS, 0, CONFIG_BINDS_MAX, "folders that jailed servers may read"),
-	PART(upstream, calls, BIND_INT, 1, MANY, "calls that one run may make, refused ones included"),
 	PART(upstream, calls_per_minute, BIND_INT, 0, MANY, "calls that one owner may make per minute; 0: no limit"),
-	PART(upstream, in_flight, BIND_INT, 1, 64, "concurrent calls of one run; more wait"),
-	PART(upstream, argument_kb, BIND_INT, 1, 2048, "maximum size of one call's arguments in KiB"),
 	PART(upstream, result_kb, BIND_INT, 1, 65536, "maximum size of one call's result in KiB"),
 	{0},
 };
@@ -215,7 +217,7 @@ const struct bind config_table[] = {
 static const struct config defaults = {
 	.data_dir = "",
 	.public_base_url = "",
-	.gateway = {.socket = "", .threads = 16, .accel_prefix = ""},
+	.gateway = {.socket = "", .threads = 16, .accel_prefix = "", .client_addresses = "full"},
 	.jailer = {.socket = "", .program = "", .runners_dir = "", .modules_dir = "", .cgroup = "sallyport",
 		   .jails = 64, .disk_read_mb = 100},
 	.limits =
@@ -230,7 +232,7 @@ static const struct config defaults = {
 		  .upstream = "code"},
 	.network = {.proxy = "", .connections = 256, .mb = 1024},
 	.upstream =
-		{.file = "", .secrets_dir = "", .calls = 200, .in_flight = 8, .argument_kb = 1024, .result_kb = 5120},
+		{.file = "", .secrets_dir = "", .result_kb = 5120},
 	.retention =
 		{.owner_mb = 10240, .conversation_days = 30, .when_full = "refuse", .free_mb = 64, .free_inodes = 1000},
 	.metrics = {.enabled = true, .token = ""},
@@ -250,8 +252,12 @@ static const char *const path_members[][2] = {
 static const struct {
 	const char *group, *member, *instead;
 } removed_members[] = {
+#define REMOVED(group, member, instead) {#group, #member, "was removed: " instead}
 	{"gateway", "profile",
 	 "was removed: only the gateway of `make run PROFILE=conformance` serves the fixtures of the conformance suite"},
+	REMOVED(upstream, calls, "nothing read it, use limits.tool_calls"),
+	REMOVED(upstream, in_flight, "nothing read it, use limits.tool_calls_at_once"),
+	REMOVED(upstream, argument_kb, "nothing read it, use limits.tool_argument_kb"),
 	{"tools", "results",
 	 "was removed: choose for a token (sallyport token add --results) or in the address (/mcp?results=none)"},
 };
@@ -542,4 +548,53 @@ char *config_program_dir(void)
 		return xstrdup("/");
 	*slash = '\0';
 	return xstrdup(path);
+}
+
+static const struct bind *member_bind(const struct bind *table, const char *name)
+{
+	for (; table && table->name; table++)
+		if (streq(table->name, name))
+			return table;
+	return NULL;
+}
+
+/* `prefix`: of its name, "limits." */
+static void show_member(struct json_object *shown, const char *prefix, const struct bind *bind,
+			struct json_object *value, config_tag *tag, void *arg)
+{
+	auto_free char *name = xasprintf("%s%s", prefix, bind->name);
+	const char *text = json_object_get_string(value);
+	auto_buf struct buf tagged = {0};
+
+	if (!(bind->flags & BIND_SECRET) || !text || !*text) {
+		json_add(shown, name, json_object_get(value));
+		return;
+	}
+	buf_init(&tagged, SIZE_MAX / 2);
+	tag(arg, text, &tagged);
+	json_add_string(shown, name, tagged.data);
+}
+
+struct json_object *config_shown(const struct config *config, config_tag *tag, void *arg)
+{
+	struct json_object *shown = json_object_new_object();
+
+	json_object_object_foreach(config->document, key, value)
+	{
+		const struct bind *bind = member_bind(config_table, key);
+		auto_free char *prefix = xasprintf("%s.", key);
+
+		if (bind && bind->type != BIND_OBJECT)
+			show_member(shown, "", bind, value, tag, arg);
+		if (!bind || bind->type != BIND_OBJECT || !json_object_is_type(value, json_type_object))
+			continue;
+		json_object_object_foreach(value, member, part)
+		{
+			const struct bind *inner = member_bind(bind->table, member);
+
+			if (inner)
+				show_member(shown, prefix, inner, part, tag, arg);
+		}
+	}
+	return shown;
 }

@@ -34,6 +34,8 @@ struct config {
 					     ourselves */
 		struct bind_strings allowed_origins; /* additional to public_base_url's own and loopback's */
 		struct bind_strings allowed_hosts;
+		struct bind_strings trusted_proxies; /* addresses and networks whose X-Forwarded-For is believed */
+		const char *client_addresses; /* in the record: "full", "network" or "none" */
 		bool http_sse; /* the transport of 2024-11-05: /sse and /messages */
 	} gateway;
 	struct {
@@ -70,9 +72,8 @@ struct config {
 		const char *file;        /* MCP servers whose tools programs may call; "": none */
 		const char *secrets_dir; /* files that hold the values of ${NAME} in it; "": the environment alone */
 		struct bind_strings binds; /* folders that jailed servers may see, read-only */
-		int64_t calls, calls_per_minute; /* of one run; of one owner (0: no limit) */
-		int64_t in_flight;               /* calls of one run at once; more wait */
-		int64_t argument_kb, result_kb;  /* of one call */
+		int64_t calls_per_minute; /* of one owner (0: no limit) */
+		int64_t result_kb;        /* of one call */
 	} upstream;
 	struct {
 		int64_t owner_mb;          /* everything that the record holds of an owner */
@@ -136,6 +137,10 @@ int config_load(const char *path, struct config *ret, struct err *err);
 char *config_find(void);
 /* Checks what the table cannot express: a default is not above its cap, a form is one of a list (config_check.c). */
 int config_check(const struct config *config, struct err *err);
+/* The members that file and environment set, as {"group.member": value}; in the place of a secret what `tag` makes of
+ * it. The caller's. */
+typedef void config_tag(void *arg, const char *secret, struct buf *out);
+struct json_object *config_shown(const struct config *config, config_tag *tag, void *arg);
 void config_clear(struct config *config);
 #define auto_config __attribute__((cleanup(config_clear)))
 

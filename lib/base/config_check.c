@@ -6,6 +6,7 @@
  * defaults together.
  */
 #include "config.h"
+#include "host.h"
 #include "util.h"
 
 /* A default above its cap. */
@@ -111,6 +112,7 @@ static int check_words(const struct config *config, struct err *err)
 		{"tools.upstream", config->tools.upstream, "code, direct or both"},
 		{"tools.bridge_output", config->tools.bridge_output, "compact or toon"},
 		{"retention.when_full", config->retention.when_full, "refuse or oldest"},
+		{"gateway.client_addresses", config->gateway.client_addresses, "full, network or none"},
 		{"log.format", config->log.format, "text or json"},
 		{"log.level", config->log.level, "debug, info, warn or error"},
 	};
@@ -188,6 +190,14 @@ static int check_network(const struct config *config, struct err *err)
 
 		if (config_host_parse(config->network.allow.items[i], &host, &own) < 0)
 			return err_member(err, member, "%s", own.text);
+	}
+	for (size_t i = 0; i < config->gateway.trusted_proxies.count; i++) {
+		struct host_network network;
+
+		if (host_network_parse(config->gateway.trusted_proxies.items[i], &network) < 0)
+			return err_member(err, "gateway.trusted_proxies",
+					  "\"%.64s\" must be an address or a network, as 10.0.0.0/8",
+					  config->gateway.trusted_proxies.items[i]);
 	}
 	return config->network.proxy[0] ? config_proxy_parse(config->network.proxy, &proxy, err) : 0;
 }

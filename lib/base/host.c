@@ -132,6 +132,66 @@ int host_address(const char *host, uint16_t port, struct sockaddr_storage *ret, 
 	return 0;
 }
 
+int host_network_parse(const char *text, struct host_network *ret)
+{
+	const char *slash = strchr(text, '/');
+	const size_t length = slash ? (size_t)(slash - text) : strlen(text);
+	struct host_network network = {.length = 0};
+	char address[INET6_ADDRSTRLEN];
+	uint64_t bits;
+
+	if (length >= sizeof(address))
+		return -1;
+	memcpy(address, text, length);
+	address[length] = '\0';
+	if (inet_pton(AF_INET, address, network.bytes) == 1)
+		network.length = 4;
+	else if (inet_pton(AF_INET6, address, network.bytes) == 1)
+		network.length = 16;
+	else
+		return -1;
+	if (parse_u64(slash ? slash + 1 : network.length == 4 ? "32" : "128", 0, 8ull * network.length, &bits) < 0)
+		return -1;
+	network.bits = (unsigned)bits;
+	*ret = network;
+	return 0;
+}
+
+static unsigned char masked(const unsigned char bytes[16], unsigned at, unsigned bits)
+{
+	const unsigned kept = bits <= 8 * at ? 0 : MIN(bits - 8 * at, 8u);
+
+	return (unsigned char)(bytes[at] & (0xff00u >> kept));
+}
+
+bool host_in(const struct host_network *network, const char *address)
+{
+	struct host_network one;
+
+	if (host_network_parse(address, &one) < 0 || one.length != network->length)
+		return false;
+	for (unsigned i = 0; i < network->length; i++)
+		if (masked(one.bytes, i, network->bits) != masked(network->bytes, i, network->bits))
+			return false;
+	return true;
+}
+
+void host_network_print(const char *address, unsigned bits_v4, unsigned bits_v6, char *ret, size_t size)
+{
+	struct host_network one;
+	char text[INET6_ADDRSTRLEN] = "";
+
+	ret[0] = '\0';
+	if (host_network_parse(address, &one) < 0)
+		return;
+	const unsigned bits = one.length == 4 ? bits_v4 : bits_v6;
+
+	for (unsigned i = 0; i < one.length; i++)
+		one.bytes[i] = masked(one.bytes, i, bits);
+	inet_ntop(one.length == 4 ? AF_INET : AF_INET6, one.bytes, text, sizeof(text));
+	snprintf(ret, size, "%s/%u", text, bits);
+}
+
 static bool v4_public(uint32_t address)
 {
 	static const struct {

@@ -34,6 +34,15 @@ bool host_below(const char *host, const char *domain);
 
 /* A normalised address as a socket address; 0 or -1. */
 int host_address(const char *host, uint16_t port, struct sockaddr_storage *ret, unsigned *ret_length);
+/* "10.0.0.0/8", "2001:db8::/32", or an address alone; 0 or -1. */
+struct host_network {
+	unsigned char bytes[16];
+	unsigned length, bits; /* length: 4 or 16 */
+};
+int host_network_parse(const char *text, struct host_network *ret);
+bool host_in(const struct host_network *network, const char *address);
+/* The network of so many bits that the address is in, as text; "": it is no address. */
+void host_network_print(const char *address, unsigned bits_v4, unsigned bits_v6, char *ret, size_t size);
 /* May the internet route to it? No: loopback, private and shared ranges, link-local, documentation, benchmarks,
  * multicast, reserved, tunnels that carry another address (6to4, Teredo); IPv4-mapped and NAT64 addresses are what they
  * carry. */

@@ -20,12 +20,24 @@ same() {
 check_members() { # PAGE
 	local known shown
 	known=$({
-		sed -nE 's/^\tPART\(([a-z_]+), ([a-z_]+),.*/\1.\2/p' lib/base/config.c
+		sed -nE 's/^\t(PART|FLAGGED)\(([a-z_]+), ([a-z_]+),.*/\2.\3/p' lib/base/config.c
 		sed -nE 's/^\t\{\.name = "([a-z_]+)",.*/\1/p' lib/base/config.c
 		[ ! -e "$limits" ] || sed -nE 's/^LIMIT\(([a-z_]+), .*/limits.\1/p' "$limits"
 	} | sort)
 	shown=$(sed -nE 's/^\.It (Va|Cm|Ic|Sy|Li|Fa|Dv) "?([a-z_]+(\.[a-z_]+)*)"?( .*)?$/\2/p' "$1" | sort)
 	same "$known" "$shown" "$1" lib/base/config.c member
+}
+
+# A member that nothing reads promises what it does not do: each is read by its group's name, of limits by its own.
+check_read() {
+	local name line all
+	all=$(find lib cgi cli jail -name '*.[ch]' ! -path '*/node_modules/*' ! -path 'lib/base/config*' -exec cat {} +)
+	while IFS=: read -r line name; do
+		grep -qE "\b${name//./\\.}\b" <<<"$all" || finding "lib/base/config.c:$line: nothing reads the member $name"
+	done < <(sed -nE 's/^\t(PART|FLAGGED)\(([a-z_]+), ([a-z_]+),.*/\2.\3/; T; =; p' lib/base/config.c | paste -d: - -)
+	[ ! -e "$limits" ] || while IFS=: read -r line name; do
+		grep -qE "[.>]$name\b|\b$name[,)]" <<<"$all" || grep -qE "^[A-Z]+_LIMIT\(.*\b$name\b" "$limits" || finding "$limits:$line: nothing reads the limit $name"
+	done < <(sed -nE 's/^LIMIT\(([a-z_]+), .*/\1/; T; =; p' "$limits" | paste -d: - -)
 }
 
 check_limits() { # PAGE
@@ -86,6 +98,7 @@ if [ ${#pages[@]} -gt 0 ]; then
 	findings_from < <(mandoc -Tlint -W warning "${pages[@]}" 2>&1 | sed -E 's/^mandoc: //' || true)
 fi
 [ ! -e docs/sallyport.conf.5 ] || check_members docs/sallyport.conf.5
+[ ! -e docs/sallyport.conf.5 ] || check_read
 [ ! -e docs/sallyport.conf.5 ] || [ ! -e "$limits" ] || check_limits docs/sallyport.conf.5
 [ ! -e docs/man ] || check_commands docs/man
 for document in "${documents[@]}"; do
