@@ -10,6 +10,7 @@
 #include "cgi/api/api.h"
 #include "cgi/http/access.h"
 #include "cgi/http/body.h"
+#include "cgi/http/client.h"
 #include "cgi/http/files.h"
 #include "cgi/http/monitor.h"
 #include "cgi/http/request.h"
@@ -226,6 +227,8 @@ void routes_handle(struct server *server, const struct request *request, struct 
 	if (!method)
 		method = "";
 	request_id(request, reply->request_id);
+	memcpy(exchange.client.request_id, reply->request_id, sizeof(exchange.client.request_id));
+	client_read(server->config, request, &exchange.client);
 	reply->head = streq(method, "HEAD");
 	path[0] = '\0';
 	int result = http_path(request, routes_known, path, &err);

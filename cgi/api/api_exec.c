@@ -221,7 +221,7 @@ static int run(struct http_exchange *exchange, const struct exec_body *body, str
 		result = server_engine(exchange->server, &engine, err);
 	const struct job_request request = {.owner = exchange->token.owner,
 					    .token_id = exchange->token.id,
-					    .request_id = exchange->reply->request_id,
+					    .client = &exchange->client,
 					    .conversation = session,
 					    .language = body->language,
 					    .code = body->code,

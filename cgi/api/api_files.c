@@ -60,7 +60,7 @@ static struct job_request caller(const struct http_exchange *exchange, const cha
 {
 	return (struct job_request){.owner = exchange->token.owner,
 				    .token_id = exchange->token.id,
-				    .request_id = exchange->reply->request_id,
+				    .client = &exchange->client,
 				    .conversation = session,
 				    .paths = true};
 }

@@ -4,8 +4,8 @@
 #include <pthread.h>
 #include <time.h>
 
+#include "access.h"
 #include "lib/base/util.h"
-#include "lib/store/audit/store_refused.h"
 
 /* Bytes under way of one token or one client's address. */
 struct share {
@@ -149,7 +149,7 @@ bool body_enter(struct http_exchange *exchange, struct access_refusal *ret)
 		exchange->body_bytes = bytes;
 		return true;
 	}
-	store_refused(exchange->server->store, STORE_AUDIT_LIMIT, "bodies", exchange->token.owner);
+	access_refused(exchange, "bodies");
 	*ret = (struct access_refusal){.status = 429, .retry_seconds = 1};
 	snprintf(ret->text, sizeof(ret->text),
 		 "Too many large requests at once: wait for one of them, or send less in each");

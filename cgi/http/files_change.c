@@ -11,11 +11,11 @@
 #include <string.h>
 #include <strings.h>
 
+#include "access.h"
 #include "body.h"
 #include "lib/base/log.h"
 #include "lib/base/util.h"
 #include "lib/job/job_edit.h"
-#include "lib/store/audit/store_refused.h"
 #include "multipart.h"
 
 void files_change_refuse(struct reply *reply, const struct err *err)
@@ -68,7 +68,7 @@ bool files_change_body(struct http_exchange *exchange, struct buf *body)
 		return false;
 	}
 	if (bytes > body->max || body->overflow) {
-		store_refused(exchange->server->store, STORE_AUDIT_LIMIT, "body", exchange->token.owner);
+		access_refused(exchange, "body");
 		auto_free char *text =
 			xasprintf("the body has more than %lld MiB (limits.body_mb)", (long long)megabytes);
 
@@ -107,7 +107,7 @@ static struct job_request caller(const struct http_exchange *exchange, const str
 {
 	return (struct job_request){.owner = exchange->token.owner,
 				    .token_id = exchange->token.id,
-				    .request_id = exchange->reply->request_id,
+				    .client = &exchange->client,
 				    .conversation = place->conversation.name,
 				    .paths = true};
 }

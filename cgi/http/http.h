@@ -12,6 +12,7 @@
 #include <stdbool.h>
 
 #include "lib/base/config.h"
+#include "lib/store/audit/store_audit.h"
 #include "reply.h"
 #include "request.h"
 #include "server.h"
@@ -25,6 +26,7 @@ struct http_exchange {
 	struct reply *reply;
 	int64_t began_us; /* monotonic: when the request was taken; 0: nobody measures it */
 	struct store_token token; /* whose request it is; empty where a route needs none */
+	struct store_client client; /* who sent it (client.h) */
 	int places;         /* access_enter without access_leave: it has one place among limits.in_flight, or none */
 	int64_t body_bytes; /* body.h: in the budgets */
 	bool body_place;    /* body.h: one of `places` */

@@ -84,6 +84,7 @@ static void from_store(const struct store_session *stored, struct session *ret)
 	snprintf(ret->owner, sizeof(ret->owner), "%s", stored->owner);
 	snprintf(ret->protocol, sizeof(ret->protocol), "%s", stored->protocol);
 	snprintf(ret->client_name, sizeof(ret->client_name), "%s", stored->client_name);
+	snprintf(ret->client_version, sizeof(ret->client_version), "%s", stored->client_version);
 }
 
 int sessions_add(struct sessions *sessions, const struct store_token *token, const struct session_client *client,

@@ -15,7 +15,7 @@
 struct session {
 	char id[ID_SIZE];
 	char owner[STORE_OWNER_MAX + 1];
-	char protocol[16], client_name[64];
+	char protocol[16], client_name[64], client_version[32];
 	unsigned offers; /* STORE_SAMPLING … */
 	int log_level;   /* index in mcp_log_levels: less is not sent; -1: its client asked for none */
 };

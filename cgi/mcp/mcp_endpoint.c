@@ -9,10 +9,10 @@
 
 #include <strings.h>
 
+#include "cgi/http/access.h"
 #include "cgi/http/body.h"
 #include "cgi/http/files.h"
 #include "lib/base/util.h"
-#include "lib/store/audit/store_refused.h"
 #include "mcp_batch.h"
 #include "mcp_legacy.h"
 #include "mcp_legacy_get.h"
@@ -64,7 +64,7 @@ static int read_body(struct http_exchange *exchange, struct buf *body)
 		if (!body->overflow)
 			return 0;
 	}
-	store_refused(exchange->server->store, STORE_AUDIT_LIMIT, "body", exchange->token.owner);
+	access_refused(exchange, "body");
 	snprintf(text, sizeof(text), "Request too large: at most %lld MiB", (long long)megabytes);
 	mcp_reply_error(exchange->reply, 413, NULL, RPC_INVALID_REQUEST, text);
 	return -ERR_LIMIT;

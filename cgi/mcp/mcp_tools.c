@@ -1,6 +1,7 @@
 /* mcp_tools.c - tools/list and tools/call, the same in both eras; see mcp.h. */
 #include "mcp.h"
 
+#include "cgi/http/client.h"
 #include "cgi/http/request.h"
 #include "lib/base/log.h"
 #include "lib/base/util.h"
@@ -40,6 +41,18 @@ static void find_trace(const struct mcp_call *call, char ret[REQUEST_TRACE_SIZE]
 		request_trace(request_param(call->exchange->request, "HTTP_TRACEPARENT"), ret);
 }
 
+/* What the client calls itself: in each request, or when it opened the session. */
+static void name_client(struct mcp_call *call)
+{
+	struct json_object *meta = json_get(call->message->params, "_meta", json_type_object);
+	struct json_object *client = json_get(meta, MCP_META_CLIENT, json_type_object);
+	const struct session *session = call->session;
+
+	client_named(&call->exchange->client, json_get_string(client, "name"), json_get_string(client, "version"));
+	if (session)
+		client_named(&call->exchange->client, session->client_name, session->client_version);
+}
+
 int mcp_tools_call(struct mcp_call *call)
 {
 	struct json_object *params = call->message->params, *arguments = NULL;
@@ -53,11 +66,12 @@ int mcp_tools_call(struct mcp_call *call)
 		.session_id = call->session ? call->session->id : NULL,
 		.revision = call->revision,
 		.hangup_fd = call->hangup_fd,
-		.request_id = reply->request_id,
+		.client = &call->exchange->client,
 		.trace = trace,
 	};
 	struct err err = ERR_INIT;
 
+	name_client(call);
 	find_trace(call, trace);
 	if (!name)
 		return mcp_fail(call, RPC_INVALID_PARAMS, "Invalid params: name: must be a string, the name of a tool");

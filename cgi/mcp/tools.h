@@ -29,7 +29,8 @@ struct tool_call {
 	int hangup_fd;                       /* >= 0: cancel when it reports that the client left */
 	/* filled in: */
 	const struct tool *tool;        /* by tool_run */
-	const char *request_id, *trace; /* of the request; "": none */
+	const char *trace;                 /* of the request; "": none */
+	const struct store_client *client; /* who asks */
 	char outcome[32];               /* for the log: "OK", another verdict, or an error's name */
 	bool answered;                  /* with a task: the answer is in mcp->result */
 	bool task_needed;               /* refused because it was not called as a task */

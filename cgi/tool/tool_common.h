@@ -14,7 +14,7 @@ int tool_task_choose(struct tool_call *call, int64_t wall_seconds, bool *ret, st
 /* First in the initialiser of a struct job_request: who asks. */
 #define TOOL_CALLER(call_)                                                                                             \
 	.owner = (call_)->token->owner, .token_id = (call_)->token->id, .session_id = (call_)->session_id,             \
-	.request_id = (call_)->request_id, .trace = (call_)->trace
+	.client = (call_)->client, .trace = (call_)->trace
 /* Submits it as a task and makes the answer of the call. */
 int tool_task_start(struct tool_call *call, struct job_engine *engine, const struct job_request *request,
 		    struct err *err);

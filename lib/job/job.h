@@ -93,7 +93,8 @@ struct job_request {
 	const char *id; /* of the execution, by id_new, for a caller that must know it before; NULL: a new one */
 	struct job_tools *tools; /* NULL: none. Held by the job, too */
 	const char *task_id; /* the MCP task that this is the work of; NULL: none */
-	const char *request_id, *trace; /* by which it is found elsewhere; NULL: none */
+	const char *trace;                 /* by which it is found elsewhere, like client->request_id; NULL: none */
+	const struct store_client *client; /* who asks; NULL: not known */
 };
 
 /* A file that the run made, changed or removed. */

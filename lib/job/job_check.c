@@ -100,6 +100,7 @@ static int take_environment(struct job *job, const struct job_request *request, 
 		add_variable(job, &count, record, environment->keys[i], environment->values[i], false);
 	for (size_t i = 0; i < secrets->count; i++)
 		add_variable(job, &count, record, secrets->names[i], secrets->values[i], true);
+	job->asked.row.secrets = (int64_t)secrets->count;
 	if (url)
 		add_variable(job, &count, record, "FILE_BASE_URL", url, false);
 	job->asked.row.env_json = job_json_text(record);
@@ -182,7 +183,12 @@ static void take_identity(struct job *job, const struct job_request *request)
 {
 	struct store_execution *row = &job->asked.row;
 
-	snprintf(row->request_id, sizeof(row->request_id), "%s", request->request_id ? request->request_id : "");
+	if (request->client) {
+		job->asked.client = *request->client;
+		memcpy(row->request_id, request->client->request_id, sizeof(row->request_id));
+		memcpy(row->client_address, request->client->address, sizeof(row->client_address));
+		memcpy(row->client, request->client->program, sizeof(row->client));
+	}
 	snprintf(row->trace, sizeof(row->trace), "%s", request->trace ? request->trace : "");
 	snprintf(row->task_id, sizeof(row->task_id), "%s", request->task_id ? request->task_id : "");
 	if (request->id)
@@ -235,7 +241,7 @@ int job_take_request(struct job *job, const struct job_request *request, struct 
 	if ((result = take_limits(job, request, err)) < 0)
 		return result;
 	asked->files = (struct job_files){.owner = asked->row.owner,
-					  .token = asked->row.token_id,
+					  .caller = {asked->row.token_id, &asked->client},
 					  .conversation = asked->row.conversation,
 					  .bytes_max = asked->limits.data_bytes};
 	if ((result = job_take_files(request, false, &asked->files, err)) < 0 ||

@@ -15,6 +15,7 @@
 #include "lib/store/record/store_space.h"
 #include "lib/store/record/store_undo.h"
 
+#define NAMES_SHOWN 4096 /* bytes of them that the entry's details have as text */
 #define NAMES_MAX (64u << 20) /* of all files of a conversation, for their sum */
 
 #define auto_files __attribute__((cleanup(files_clear)))
@@ -33,14 +34,17 @@ static int add_file(void *arg, const struct store_file *file)
 	return 0;
 }
 
-/* `files`: whose they are, and who acts; token NULL, "": an operator. */
+/* `files`: whose they are, and who acts; without a token an operator. */
 static int log_edit(struct store_txn *txn, const struct job_files *files, struct store_audit *entry, struct err *err)
 {
 	char actor[STORE_AUDIT_OBJECT_SIZE];
 
-	snprintf(actor, sizeof(actor), "token:%s", files->token ? files->token : "");
-	entry->actor = files->token && *files->token ? actor : NULL;
+	const char *token = files->caller.token;
+
+	snprintf(actor, sizeof(actor), "token:%s", token ? token : "");
+	entry->actor = token && *token ? actor : NULL;
 	entry->owner = files->owner;
+	store_audit_client(entry, files->caller.client);
 	return store_txn_audit(txn, entry, err);
 }
 
@@ -108,6 +112,9 @@ static int log_removal(struct store_txn *txn, const struct job_files *gone, cons
 	store_audit_int(&entry, "files", (int64_t)gone->count);
 	store_audit_int(&entry, "bytes", bytes);
 	store_audit_sum(&entry, "names", names.data, names.length);
+	for (size_t i = 0; i < names.length; i++)
+		names.data[i] = names.data[i] ? names.data[i] : '\n';
+	store_audit_text(&entry, "name", names.data, utf8_cut(names.data, names.length, NAMES_SHOWN));
 	return log_edit(txn, gone, &entry, err);
 }
 
@@ -223,7 +230,8 @@ static int go_back(struct store_txn *txn, void *arg, struct err *err)
 	for (size_t i = (size_t)restore->done.removed; result == 0 && i < files->count; i++) {
 		const struct store_file *file = &files->items[i].file;
 
-		result = store_txn_audit_file(txn, conversation.row, file->name, file->name_length, files->token, err);
+		result = store_txn_audit_file(txn, conversation.row, file->name, file->name_length, &files->caller,
+					      err);
 	}
 	if (result == 0)
 		result = store_txn_conversation(txn, files->owner, files->conversation, &conversation, err);

@@ -123,7 +123,7 @@ int job_put_files(struct store_txn *txn, const struct job_files *files, int64_t 
 			result = store_txn_file_put(txn, conversation.row, &files->items[i].file, err);
 		if (result == 0)
 			result = store_txn_audit_file(txn, conversation.row, files->items[i].file.name,
-						      files->items[i].file.name_length, files->token, err);
+						      files->items[i].file.name_length, &files->caller, err);
 	}
 	if (result == 0 && files->count > 0)
 		result = store_txn_conversation(txn, files->owner, files->conversation, &conversation, err);

@@ -40,7 +40,7 @@ void job_inputs_free(struct job_input *inputs, size_t count);
 /* What a request puts into a conversation. */
 struct job_files {
 	const char *owner, *conversation; /* the owner of the files has them, too */
-	const char *token;                /* NULL, "": none */
+	struct store_caller caller;       /* who puts or removes them */
 	int64_t bytes_max;                /* of all the conversation's files */
 	struct job_input *items;
 	size_t count;
@@ -58,6 +58,7 @@ struct job_output {
 /* What was asked: set by the request's thread, unchanged once the job waits. */
 struct job_asked {
 	struct store_execution row;  /* the columns that are known before the run */
+	struct store_client client;
 	char place[SHA256_HEX_SIZE]; /* the conversation's hash; "": none */
 	struct jail_limits limits, named; /* named: 0 where the caller gave none */
 	char **args; /* NULL-terminated */

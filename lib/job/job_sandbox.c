@@ -142,7 +142,8 @@ static int check_room(const struct job_engine *engine, const char *owner, struct
 		return err_set(err, ERR_UNAVAILABLE,
 			       "this server keeps no live sandboxes (limits.sandboxes): run without a session");
 	if (own >= limits->sandboxes_per_owner || total >= most)
-		store_refused(engine->store, STORE_AUDIT_LIMIT, "sandboxes", owner);
+		store_refused(engine->store, STORE_AUDIT_LIMIT, "sandboxes",
+		              &(struct store_refused_who){.owner = owner});
 	if (own >= limits->sandboxes_per_owner)
 		return err_set(err, ERR_LIMIT,
 			       "you already have %lld live sandboxes, the maximum: end one "

@@ -60,7 +60,8 @@ static int refuse(const struct job_turn *turn, struct err *err, const char *limi
 	char text[ERR_TEXT_SIZE];
 	va_list arguments;
 
-	store_refused(turn->work_item.engine->store, STORE_AUDIT_LIMIT, limit, turn->owner);
+	store_refused(turn->work_item.engine->store, STORE_AUDIT_LIMIT, limit,
+	              &(struct store_refused_who){.owner = turn->owner});
 	va_start(arguments, format);
 	vsnprintf(text, sizeof(text), format, arguments);
 	va_end(arguments);

@@ -88,7 +88,7 @@ int job_visit_init(struct job_visit *visit, struct job_engine *engine, const str
 	*visit = (struct job_visit){.who = who,
 				    .work = work,
 				    .files = {.owner = who->owner,
-					      .token = who->token_id,
+					      .caller = {who->token_id, who->client},
 					      .conversation = who->conversation,
 					      .bytes_max = engine->config->limits.data_mb << 20}};
 	job_turn_init(&visit->turn, engine, advance);
