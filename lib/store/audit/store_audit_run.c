@@ -58,22 +58,25 @@ static void add_column(struct buf *out, struct query *query, int column)
 	buf_add(out, bytes, length);
 }
 
-static void add_row(struct buf *out, struct query *query, int first)
+static void add_row(struct buf *out, struct query *query, int first, int end)
 {
-	const int count = sqlite3_column_count(query->statement);
-
-	for (int i = first; i < count; i++)
+	for (int i = first; i < end; i++)
 		add_column(out, query, i);
 }
 
-void store_audit_sum_row(struct query *query, int first, char ret[SHA256_HEX_SIZE])
+static void sum_columns(struct query *query, int first, int end, char ret[SHA256_HEX_SIZE])
 {
 	auto_buf struct buf bytes = {0};
 
 	buf_init(&bytes, SIZE_MAX / 2);
 	buf_reserve(&bytes, ROW_USUAL);
-	add_row(&bytes, query, first);
+	add_row(&bytes, query, first, end);
 	sha256_hex(bytes.data, bytes.length, ret);
+}
+
+void store_audit_sum_row(struct query *query, int first, char ret[SHA256_HEX_SIZE])
+{
+	sum_columns(query, first, sqlite3_column_count(query->statement), ret);
 }
 
 int store_audit_sum_rows(struct query *query, char ret[SHA256_HEX_SIZE], int64_t *ret_count, struct err *err)
@@ -84,7 +87,7 @@ int store_audit_sum_rows(struct query *query, char ret[SHA256_HEX_SIZE], int64_t
 	buf_init(&bytes, SIZE_MAX / 2);
 	*ret_count = 0;
 	while ((found = query_next(query, err)) > 0) {
-		add_row(&bytes, query, 0);
+		add_row(&bytes, query, 0, sqlite3_column_count(query->statement));
 		++*ret_count;
 	}
 	if (*ret_count > 0)
@@ -135,6 +138,7 @@ static void add_run_row(struct query *row, enum store_audit_kind kind, char ret_
 			struct store_audit *ret)
 {
 	const bool begin = kind == STORE_AUDIT_RUN_BEGIN;
+	int end = sqlite3_column_count(row->statement);
 	char sum[SHA256_HEX_SIZE];
 
 	store_audit_init(ret, kind, "execution", query_text(row, AUDIT_ROW_ID));
@@ -163,7 +167,10 @@ static void add_run_row(struct query *row, enum store_audit_kind kind, char ret_
 		add_text(ret, "stdout", row, AUDIT_END_TEXTS);
 		add_text(ret, "stderr", row, AUDIT_END_TEXTS + 2);
 	}
-	store_audit_sum_row(row, (begin ? AUDIT_BEGIN_TEXTS : AUDIT_END_TEXTS) + AUDIT_N_TEXTS, sum);
+	/* Columns of a later release: entries of earlier ones know nothing of them, and nor do their rows. */
+	for (int i = 0; begin && i < AUDIT_N_LATER && query_is_null(row, end - 1); i++)
+		end--;
+	sum_columns(row, (begin ? AUDIT_BEGIN_TEXTS : AUDIT_END_TEXTS) + AUDIT_N_TEXTS, end, sum);
 	store_audit_hex(ret, "row", sum);
 }
 
@@ -262,16 +269,35 @@ void store_audit_from_file(struct query *row, struct store_audit *ret)
 	store_audit_hex(ret, "row", sum);
 }
 
-static int audit_row(struct store_txn *txn, struct query *row, void (*from)(struct query *row, struct store_audit *ret),
-		     const char *actor, struct err *err)
+#define UNNAMED (-1)
+
+/* A name is a detail of its own: by it people find again what the object is a hash of. What a verifier makes of the row
+ * comes first (AUDIT_HAS_DETAIL). */
+static void add_name(struct store_audit *entry, struct query *row, int column)
 {
+	size_t length = 0;
+	const char *name = column == UNNAMED ? NULL : query_bytes(row, column, &length);
+
+	if (name != NULL)
+		store_audit_text(entry, "name", name, length);
+}
+
+static int audit_row(struct store_txn *txn, struct query *row, void (*from)(struct query *row, struct store_audit *ret),
+		     int name, const struct store_caller *caller, struct err *err)
+{
+	char actor[STORE_AUDIT_ACTOR_SIZE];
 	struct store_audit entry;
 	int found = query_next(row, err);
 
 	if (found <= 0)
 		return found < 0 ? found : err_set(err, ERR_INTERNAL, "there is no row to be logged");
 	from(row, &entry);
-	entry.actor = actor;
+	add_name(&entry, row, name);
+	if (caller != NULL && caller->token != NULL && caller->token[0] != '\0') {
+		snprintf(actor, sizeof(actor), "token:%s", caller->token);
+		entry.actor = actor;
+	}
+	store_audit_client(&entry, caller != NULL ? caller->client : NULL);
 	return store_txn_audit(txn, &entry, err);
 }
 
@@ -294,7 +320,7 @@ int store_txn_audit_call(struct store_txn *txn, const char *execution, int64_t s
 
 	query_bind_text(&row, ":id", execution);
 	query_bind_int(&row, ":seq", seq);
-	return audit_row(txn, &row, store_audit_from_call, NULL, err);
+	return audit_row(txn, &row, store_audit_from_call, UNNAMED, NULL, err);
 }
 
 int store_txn_audit_conversation(struct store_txn *txn, int64_t id, struct err *err)
@@ -302,19 +328,17 @@ int store_txn_audit_conversation(struct store_txn *txn, int64_t id, struct err *
 	auto_query struct query row = query_begin(txn->conn, SQL_AUDIT_CONVERSATION_ROW);
 
 	query_bind_int(&row, ":id", id);
-	return audit_row(txn, &row, store_audit_from_conversation, NULL, err);
+	return audit_row(txn, &row, store_audit_from_conversation, AUDIT_CONVERSATION_NAME, NULL, err);
 }
 
 int store_txn_audit_file(struct store_txn *txn, int64_t conversation, const char *name, size_t length,
-			 const char *token, struct err *err)
+			 const struct store_caller *caller, struct err *err)
 {
 	auto_query struct query row = query_begin(txn->conn, SQL_AUDIT_FILE_ROW);
-	char actor[STORE_AUDIT_ACTOR_SIZE];
 
-	snprintf(actor, sizeof(actor), "token:%s", token != NULL ? token : "");
 	query_bind_int(&row, ":conversation", conversation);
 	query_bind_bytes(&row, ":name", name, length);
-	return audit_row(txn, &row, store_audit_from_file, token != NULL && token[0] != '\0' ? actor : NULL, err);
+	return audit_row(txn, &row, store_audit_from_file, AUDIT_FILE_NAME, caller, err);
 }
 
 int store_txn_audit_kept(struct store_txn *txn, const char *id, const char *what, int64_t limit, struct err *err)
@@ -328,6 +352,7 @@ int store_txn_audit_kept(struct store_txn *txn, const char *id, const char *what
 	query_bind_int(&row, ":limit", limit);
 	while (failed == 0 && (found = query_next(&row, err)) > 0) {
 		store_audit_from_file(&row, &entry);
+		add_name(&entry, &row, AUDIT_FILE_NAME);
 		failed = store_txn_audit(txn, &entry, err);
 	}
 	return failed < 0 ? failed : MIN(found, 0);

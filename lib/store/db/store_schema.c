@@ -2,16 +2,30 @@
 #include "store_schema.h"
 
 #include <stddef.h>
+#include <string.h>
+
+#include "lib/base/util.h"
 
 const char store_schema[] =
 #include "schema_sql.inc"
 	;
 
-#define NEWEST 25
+char *store_schema_view(const char *name)
+{
+	auto_free char *head = xasprintf("\nCREATE VIEW %s AS\n", name);
+	const char *text = strstr(store_schema, head) + strlen(head);
+
+	return xstrndup(text, strcspn(text, ";"));
+}
+
+#define NEWEST 26
 
 const int store_schema_newest = NEWEST;
 
 const struct store_step store_schema_steps[] = {
+	{25, "ALTER TABLE execution ADD COLUMN client_address TEXT; ALTER TABLE execution ADD COLUMN client TEXT; "
+	 "ALTER TABLE execution ADD COLUMN secrets INTEGER; "
+	 "CREATE INDEX execution_by_request ON execution (request_id) WHERE request_id IS NOT NULL"},
 	{NEWEST, NULL},
 };
 

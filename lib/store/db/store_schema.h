@@ -12,6 +12,8 @@
 #define STORE_APPLICATION_ID 0x53505254
 extern const int store_schema_newest; /* schema.sql's user_version */
 extern const char store_schema[];
+/* What is behind "CREATE VIEW name AS" in it, which must be there; the caller frees. */
+char *store_schema_view(const char *name);
 
 /* What turns a database of version `from` into one of `from` + 1; the row of store_schema_newest, the last, has no
  * statements. The first row is of the oldest version that is upgraded. A row is never changed once it was released. */

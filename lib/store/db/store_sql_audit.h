@@ -40,13 +40,14 @@ enum {
 	AUDIT_BEGIN_TEXTS = AUDIT_BEGIN_STDIN_BYTES + 1,
 	AUDIT_END_TEXTS = AUDIT_END_STDERR_BYTES + 1,
 	AUDIT_N_TEXTS = 4, /* text, blob, text, blob */
+	AUDIT_N_LATER = 3, /* the last of the columns; NULL: in no sum */
 	AUDIT_BEGIN_CREATED = AUDIT_BEGIN_TEXTS + AUDIT_N_TEXTS + 6, /* in the columns above */
 	AUDIT_END_FINISHED = AUDIT_END_TEXTS + AUDIT_N_TEXTS + 2,
 	AUDIT_PHASE_EXECUTION = 0,
 };
 #define STORE_SQL_AUDIT_BEGIN                                                                                          \
 	"SELECT id, owner, token, erased_before, language, network, code_bytes, stdin_bytes, code, code_blob, stdin, " \
-	"stdin_blob, " STORE_SQL_BEGIN_COLUMNS " FROM execution "
+	"stdin_blob, " STORE_SQL_BEGIN_COLUMNS ", secrets, client_address, client FROM execution "
 #define STORE_SQL_AUDIT_END                                                                                            \
 	"SELECT id, owner, token, erased_after, state, verdict, coalesce(exit_code, -1), coalesce(signal, 0), "        \
 	"coalesce(run_wall_us, 0), coalesce(run_cpu_user_us, 0) + coalesce(run_cpu_system_us, 0), "                    \
@@ -111,6 +112,8 @@ enum {
 	X(AUDIT_DETAIL_ERASE, WRITE,                                                                                   \
 	  "DELETE FROM audit_detail WHERE n IN (SELECT n FROM audit WHERE object = :object AND (:what <> 'output' "    \
 	  "OR kind IN (" STORE_SQL_OF_OUTPUT ")))")                                                                    \
+	X(AUDIT_CONFIG, READ,                                                                                          \
+	  "SELECT detail FROM audit JOIN audit_detail USING (n) WHERE object = 'log:config' ORDER BY n DESC LIMIT 1")  \
 	X(PRINCIPAL_FIND, READ, "SELECT id FROM principal WHERE owner = :owner")                                       \
 	X(PRINCIPAL_ADD, WRITE, "INSERT INTO principal (owner, id, created_us) VALUES (:owner, :id, :now)")            \
 	X(AUDIT_BEGIN_ROW, READ, STORE_SQL_AUDIT_BEGIN "WHERE id = :id")                                               \
@@ -139,7 +142,8 @@ enum {
 	  "SELECT 1 FROM audit WHERE object = :object AND n > :behind AND kind = 'content.erase' AND (:kind IN ("      \
 	  STORE_SQL_OF_OUTPUT ") OR instr(entry, '\"what\":\"output\"') = 0)")                                         \
 	X(AUDIT_HAS_DETAIL, READ,                                                                                      \
-	  "SELECT 1 FROM audit JOIN audit_detail USING (n) WHERE object = :object AND detail = :detail")               \
+	  "SELECT 1 FROM audit JOIN audit_detail USING (n) WHERE object = :object AND (detail = :detail OR "           \
+	  "substr(detail, 1, length(:detail)) = rtrim(:detail, '}') || ',')")               \
 	X(AUDIT_CONVERSATIONS, READ, STORE_SQL_AUDIT_CONVERSATION "ORDER BY id")                                       \
 	X(AUDIT_CONVERSATION_FILES, READ, STORE_SQL_AUDIT_FILE "ORDER BY f.conversation, f.name")                      \
 	X(AUDIT_FILE_LEFT, READ,                                                                                       \

@@ -3,6 +3,7 @@
  */
 #pragma once
 
+#include "lib/store/audit/store_audit.h"
 #include "lib/store/blob/store_text.h"
 #include "store_file.h"
 
@@ -30,11 +31,13 @@ struct store_execution {
 	char *limits_json;    /* as resolved: everything of jail_limits */
 	bool network;
 	bool display; /* its last value was shown */
+	int64_t secrets; /* how many it had */
 	char *entry;          /* the file of /data that is run in place; NULL: none */
 	char sandbox_id[ID_SIZE]; /* the live sandbox (store_sandbox.h), … */
 	int64_t sandbox_seq;      /* … in which its first run is 1; "" and 0: none */
 	char request_id[33];      /* of the HTTP request, 32 hexadecimal digits; "": none */
 	char trace[56];           /* W3C traceparent of the caller; "": none */
+	char client_address[STORE_ADDRESS_SIZE], client[100]; /* struct store_client; "": not known, or not kept */
 	/* what came of it; meaningless while running */
 	char verdict[3];
 	char message[256];
@@ -62,6 +65,8 @@ struct store_filter {
 	size_t n_owners;           /* … if there are any */
 	const char *tool; /* "github", "github.list_*": one that it called; NULL: any */
 	const char *tag;  /* one that it has (store_tag.h); NULL: any */
+	const char *request, *client, *file; /* its HTTP request; patterns: who asked, a file that it changed */
+	bool denied, secrets; /* only runs that were denied something; that had secrets */
 	bool text_in_output; /* text_in_code may be in an output, too: in its first STORE_SEARCH_HEAD bytes */
 	char verdict[40]; /* "RE,ML": one of these; "": any */
 	int64_t since_us, until_us; /* 0: open */
@@ -76,7 +81,9 @@ int store_execution_list(struct store *store, const struct store_filter *filter,
 			 int (*each)(void *arg, const struct store_execution *execution), void *arg, struct err *err);
 /* The place of the row that was recorded last; 0: none was. */
 int store_execution_recorded(struct store *store, int64_t *ret, struct err *err);
-/* By id or unique prefix: ERR_NOT_FOUND, ERR_CONFLICT (several). */
+/* By its id, a unique part of that (STORE_ID_PART characters at least, or its beginning), or the id of its HTTP
+ * request: ERR_NOT_FOUND, ERR_CONFLICT (several). */
+#define STORE_ID_PART 4
 int store_execution_find(struct store *store, const char *id, struct store_execution *ret, struct err *err);
 
 enum store_phase { STORE_BEFORE, STORE_AFTER };
