@@ -41,6 +41,7 @@ static int log_act(struct admin_page *page, const char *act, const char *type, c
 	entry.actor = actor;
 	entry.owner = owner;
 	store_audit_word(&entry, "act", act);
+	store_audit_client(&entry, &page->exchange->client);
 	return store_audit_add(page->exchange->server->store, &entry, err);
 }
 

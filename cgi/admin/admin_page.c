@@ -167,5 +167,6 @@ void admin_page_viewed(struct admin_page *page, const char *type, const char *id
 	store_audit_init(&entry, STORE_AUDIT_ADMIN_VIEW, type, id);
 	entry.actor = actor;
 	entry.owner = owner;
+	store_audit_client(&entry, &page->exchange->client);
 	store_audit_later(page->exchange->server->store, &entry);
 }

@@ -263,14 +263,13 @@ static void note_failure(struct http_exchange *exchange)
 		return;
 	store_audit_init(&entry, STORE_AUDIT_SIGN_IN_FAILED, "log", "admin");
 	store_audit_int(&entry, "failures", failures);
-	store_audit_text(&entry, "address", address, strlen(address));
+	store_audit_client(&entry, &exchange->client);
 	store_audit_later(exchange->server->store, &entry);
 }
 
 static int note_session(struct http_exchange *exchange, enum store_audit_kind kind, const struct store_token *token,
 			struct err *err)
 {
-	const char *address = address_of(exchange);
 	char actor[ADMIN_ACTOR_SIZE];
 	struct store_audit entry;
 
@@ -278,7 +277,7 @@ static int note_session(struct http_exchange *exchange, enum store_audit_kind ki
 	store_audit_init(&entry, kind, "token", token->id);
 	entry.actor = actor;
 	entry.owner = token->owner;
-	store_audit_text(&entry, "address", address, strlen(address));
+	store_audit_client(&entry, &exchange->client);
 	return store_audit_add(exchange->server->store, &entry, err);
 }
 

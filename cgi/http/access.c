@@ -101,6 +101,13 @@ static bool refuse(struct access_refusal *ret, int status, int64_t retry_seconds
 	return false;
 }
 
+void access_refused(const struct http_exchange *exchange, const char *limit)
+{
+	const struct store_refused_who who = {exchange->token.owner, &exchange->client};
+
+	store_refused(exchange->server->store, STORE_AUDIT_LIMIT, limit, &who);
+}
+
 static bool take(const struct http_exchange *exchange, int64_t requests, struct access_refusal *ret)
 {
 	struct limiter *limiter = exchange->server->limiter;
@@ -122,7 +129,7 @@ static bool take(const struct http_exchange *exchange, int64_t requests, struct 
 	pthread_mutex_unlock(&limiter->lock);
 	if (!missing)
 		return true;
-	store_refused(exchange->server->store, STORE_AUDIT_LIMIT, "rate", exchange->token.owner);
+	access_refused(exchange, "rate");
 	return refuse(ret, 429, (missing + 999999) / 1000000,
 		      "Too many requests: this token may send %lld a minute", (long long)most);
 }
@@ -169,7 +176,7 @@ bool access_open(const struct http_exchange *exchange, struct access_refusal *re
 {
 	if (!exchange->token.drained_us)
 		return true;
-	store_refused(exchange->server->store, STORE_AUDIT_LIMIT, "drained", exchange->token.owner);
+	access_refused(exchange, "drained");
 	return refuse(ret, 503, DRAIN_RETRY_SECONDS,
 		      "This host is being emptied: nothing starts here now, what is under way ends; try again later");
 }
@@ -190,7 +197,7 @@ bool access_enter(struct http_exchange *exchange, struct access_refusal *ret)
 	if (free_place)
 		return true;
 	exchange->places = 0;
-	store_refused(exchange->server->store, STORE_AUDIT_LIMIT, "calls", exchange->token.owner);
+	access_refused(exchange, "calls");
 	return refuse(ret, 429, CALL_RETRY_SECONDS,
 		      "Too many calls: %lld of this token are under way already; wait for one of them",
 		      (long long)most);

@@ -55,6 +55,9 @@ void access_leave(struct http_exchange *exchange);
 bool access_read_enter(const struct http_exchange *exchange, const char *place, struct access_refusal *ret);
 void access_read_leave(const struct http_exchange *exchange, const char *place);
 
+/* A limit (of METRIC_REJECTED) refused this request: counted, and written to the audit log. */
+void access_refused(const struct http_exchange *exchange, const char *limit);
+
 /* -------- access_token.c: whose request it is ---------------------------------------------------------- */
 
 #define ACCESS_AGAIN_US (10 * 1000000LL)

@@ -86,7 +86,8 @@ int access_token(struct http_exchange *exchange)
 		return -ERR_SYSTEM;
 	}
 	explicit_bzero(buffer, sizeof(buffer));
-	store_refused(exchange->server->store, STORE_AUDIT_DENIED, reasons[fault], NULL);
+	store_refused(exchange->server->store, STORE_AUDIT_DENIED, reasons[fault],
+		      &(struct store_refused_who){.client = &exchange->client});
 	auto_json struct json_object *body = json_object_new_object();
 
 	json_add_string(body, "error", "invalid_token");

@@ -49,16 +49,23 @@ static void disposition(struct reply *reply, const char *name, size_t length, bo
 		     shown ? "inline" : "attachment", ascii.data, extended.data);
 }
 
-/* Who has the address may read the file: no token is asked for, and none is in the entry. */
-static void log_download(struct http_exchange *exchange, const char *hash, const struct store_file *file)
+#define LINK "link" /* the actor where the address was enough, and no token was sent */
+
+static void log_download(struct http_exchange *exchange, const struct store_conversation *conversation,
+			 const struct store_file *file)
 {
-	char place[SHA256_HEX_SIZE];
+	const char *hash = conversation->hash;
+	char place[SHA256_HEX_SIZE], actor[STORE_AUDIT_OBJECT_SIZE];
 	struct store_audit entry;
 
+	snprintf(actor, sizeof(actor), "token:%s", exchange->token.id);
 	store_audit_place(hash, place);
 	store_audit_init(&entry, STORE_AUDIT_FILE_GET, "conversation", place);
+	entry.actor = exchange->token.id[0] ? actor : LINK;
+	entry.owner = conversation->owner;
 	store_audit_int(&entry, "bytes", file->size);
 	store_audit_text(&entry, "name", file->name, file->name_length);
+	store_audit_client(&entry, &exchange->client);
 	store_audit_later(exchange->server->store, &entry);
 }
 
@@ -162,7 +169,7 @@ void files_download(struct http_exchange *exchange, const char *method, const st
 	}
 	reply->status = 200;
 	if (streq(method, "GET")) /* HEAD differs in what is sent, too */
-		log_download(exchange, place->conversation.hash, &file);
+		log_download(exchange, &place->conversation, &file);
 	snprintf(tag, sizeof(tag), "\"%s\"", file.blob);
 	files_headers(reply, file.media_type, place->name.data, place->name.length);
 	reply_header(reply, "ETag", "%s", tag);

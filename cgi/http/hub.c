@@ -121,7 +121,8 @@ int hub_listen(struct hub *hub, struct hub_listener *listener, struct err *err)
 	}
 	pthread_mutex_unlock(&hub->lock);
 	if (result == -ERR_BUSY)
-		store_refused(hub->store, STORE_AUDIT_LIMIT, "streams", listener->owner);
+		store_refused(hub->store, STORE_AUDIT_LIMIT, "streams",
+		              &(struct store_refused_who){.owner = listener->owner});
 	if (result < 0)
 		close_pointer(&listener->wake_fd);
 	return result;

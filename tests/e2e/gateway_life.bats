@@ -169,7 +169,7 @@ behind() { [ "$(sp_sql 'SELECT max(recorded) - (SELECT through FROM searched) > 
 		db.commit()
 	EOF
 	sp_start_gateway
-	grep '"runs":"1000[0-9]*"' "$SP_DIR/gateway.log" | grep -q 'the index of texts is behind'
+	sp_until "$SP_GATEWAY_PID" grep -qE "the index of texts is behind.*runs=\"?1000[0-9][0-9]" "$SP_DIR/gateway.log" || { cat "$SP_DIR/gateway.log"; false; }
 	sp_http GET /readyz </dev/null
 	[ "$SP_STATUS" = 200 ]
 	sp_call run_code "$(python index 'print(2)')"

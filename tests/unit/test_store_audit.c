@@ -17,7 +17,9 @@ static int add_file(struct store_txn *txn, void *arg, struct err *err)
 {
 	struct store_conversation *to = arg;
 
-	return store_txn_audit_file(txn, to->row, "a.txt", 5, "01932c00-0000-7000-8000-000000000000", err);
+	const struct store_caller caller = {.token = "01932c00-0000-7000-8000-000000000000"};
+
+	return store_txn_audit_file(txn, to->row, "a.txt", 5, &caller, err);
 }
 
 static int nothing(struct store_txn *txn, void *arg, struct err *err)
@@ -200,8 +202,8 @@ static void refusals(void **state)
 		store_refused(f->store, STORE_AUDIT_DENIED, "unknown", NULL);
 	for (int i = 0; i < STORE_REFUSED_KEPT + 8; i++) {
 		snprintf(owner, sizeof(owner), "owner%d", i);
-		store_refused(f->store, STORE_AUDIT_LIMIT, "rate", owner);
-		store_refused(f->store, STORE_AUDIT_LIMIT, "rate", owner);
+		store_refused(f->store, STORE_AUDIT_LIMIT, "rate", &(struct store_refused_who){.owner = owner});
+		store_refused(f->store, STORE_AUDIT_LIMIT, "rate", &(struct store_refused_who){.owner = owner});
 	}
 	ok(store_expire(f->store, clock_now_us(), NULL, NULL, &err)); /* hourly */
 	ok(store_commit(f->store, nothing, NULL, &err));              /* behind what waited */

@@ -120,6 +120,25 @@ void store_audit_sum(struct store_audit *entry, const char *name, const void *da
 	store_audit_hex(entry, name, length > 0 ? sum : nothing);
 }
 
+void store_audit_json(struct store_audit *entry, const char *name, struct json_object *value)
+{
+	name_member(&entry->details, name);
+	json_print(&entry->details, value);
+}
+
+void store_audit_client(struct store_audit *entry, const struct store_client *client)
+{
+	if (client == NULL)
+		return;
+	const struct {
+		const char *name, *value;
+	} members[] = {{"request", client->request_id}, {"address", client->address}, {"client", client->program}};
+
+	for (size_t i = 0; i < ARRAY_SIZE(members); i++)
+		if (members[i].value[0] != '\0')
+			store_audit_text(entry, members[i].name, members[i].value, strlen(members[i].value));
+}
+
 void store_audit_place(const char *conversation_hash, char ret[SHA256_HEX_SIZE])
 {
 	auto_free char *text = xasprintf("sallyport audit conversation %s", conversation_hash);

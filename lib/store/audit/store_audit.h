@@ -62,6 +62,18 @@ enum store_audit_kind {
 };
 const char *store_audit_kind(enum store_audit_kind kind);
 
+/* Who asked, as far as the gateway knows; empty: not known, or not kept. */
+#define STORE_ADDRESS_SIZE 50 /* of IPv6, with the length of a network */
+struct store_client {
+	char request_id[33], address[STORE_ADDRESS_SIZE];
+	char program[100]; /* "claude-code/2.1.0" */
+};
+/* By which token; NULL, "": none, so it was the process itself. `client` NULL: not known. */
+struct store_caller {
+	const char *token;
+	const struct store_client *client;
+};
+
 #define STORE_AUDIT_SIZE        1024 /* an entry is shorter */
 #define STORE_AUDIT_DETAILS_MAX (256 * 1024)
 #define STORE_AUDIT_OBJECT_SIZE 80
@@ -83,6 +95,10 @@ void store_audit_word(struct store_audit *entry, const char *name, const char *w
 void store_audit_text(struct store_audit *entry, const char *name, const char *text, size_t length);
 void store_audit_hex(struct store_audit *entry, const char *name, const char sum[SHA256_HEX_SIZE]);
 void store_audit_sum(struct store_audit *entry, const char *name, const void *data, size_t length);
+struct json_object;
+void store_audit_json(struct store_audit *entry, const char *name, struct json_object *value);
+/* Details, behind all others: what is known of the client. NULL: nothing. */
+void store_audit_client(struct store_audit *entry, const struct store_client *client);
 
 struct store_txn;
 /* Appends the entry and gives it back, whatever comes of it. */
@@ -105,6 +121,6 @@ struct store_audit_erasure {
 	const char *ticket; /* the operator's text, a detail; NULL: none */
 };
 int store_txn_audit_erase(struct store_txn *txn, const struct store_audit_erasure *erasure, struct err *err);
-/* An audit entry for a file that a client has put, by the token `token` (NULL, "": none). */
+/* An audit entry for a file that a client has put. `caller` NULL: the process itself. */
 int store_txn_audit_file(struct store_txn *txn, int64_t conversation, const char *name, size_t length,
-			 const char *token, struct err *err);
+			 const struct store_caller *caller, struct err *err);

@@ -15,6 +15,7 @@ static void write_entry(struct store *store, const struct store_refused_count *c
 	store_audit_init(&entry, count->kind, count->kind == STORE_AUDIT_LIMIT ? "limit" : "auth", count->word);
 	entry.owner = count->owner[0] != '\0' ? count->owner : NULL;
 	store_audit_int(&entry, "count", refusals);
+	store_audit_client(&entry, &count->client);
 	store_audit_later(store, &entry);
 }
 
@@ -37,7 +38,8 @@ static struct store_refused_count *place_of(struct store_refused_counts *counts,
 	return quiet;
 }
 
-void store_refused(struct store *store, enum store_audit_kind kind, const char *word, const char *owner)
+void store_refused(struct store *store, enum store_audit_kind kind, const char *word,
+		   const struct store_refused_who *who)
 {
 	struct store_refused_count of = {.kind = kind, .written_us = INT64_MIN / 2}, gone = {0};
 	const int64_t now = clock_monotonic_us();
@@ -47,11 +49,14 @@ void store_refused(struct store *store, enum store_audit_kind kind, const char *
 	if (store == NULL || !store->writer_started)
 		return;
 	snprintf(of.word, sizeof(of.word), "%s", word);
-	snprintf(of.owner, sizeof(of.owner), "%s", owner != NULL ? owner : "");
+	snprintf(of.owner, sizeof(of.owner), "%s", who != NULL && who->owner != NULL ? who->owner : "");
+	if (who != NULL && who->client != NULL)
+		of.client = *who->client;
 	pthread_mutex_lock(&store->refused.lock);
 	struct store_refused_count *count = place_of(&store->refused, &of, &gone);
 
 	count->waiting++;
+	count->client = of.client;
 	if (now - count->written_us >= STORE_REFUSED_US) {
 		refusals = count->waiting;
 		count->waiting = 0;

@@ -14,10 +14,16 @@
 #define STORE_REFUSED_KEPT                                                                                             \
 	64 /* kinds and owners that are counted at a time; the one that was quiet longest gives way */
 
-/* One refusal, in the metrics too. `kind`: STORE_AUDIT_LIMIT (`word` is one of METRIC_REJECTED's) or
- * STORE_AUDIT_DENIED (of METRIC_AUTH's). `owner` NULL or "": not known. `store` NULL: only the metric. From any thread;
- * does not wait. */
-void store_refused(struct store *store, enum store_audit_kind kind, const char *word, const char *owner);
+/* Whom it refused; NULL: not known. */
+struct store_refused_who {
+	const char *owner;
+	const struct store_client *client;
+};
+/* One refusal, in the metrics too; an entry has the client of the last. `kind`: STORE_AUDIT_LIMIT (`word` is one of
+ * METRIC_REJECTED's) or STORE_AUDIT_DENIED (of METRIC_AUTH's). `who` NULL: nobody knows. `store` NULL: only the metric.
+ * From any thread; does not wait. */
+void store_refused(struct store *store, enum store_audit_kind kind, const char *word,
+		   const struct store_refused_who *who);
 /* Writes the counts that were not written yet. */
 void store_refused_write(struct store *store);
 

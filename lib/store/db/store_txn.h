@@ -57,6 +57,7 @@ struct store_retainer {
 struct store_refused_count {
 	enum store_audit_kind kind;
 	char word[24], owner[STORE_OWNER_MAX + 1];
+	struct store_client client; /* of the last */
 	int64_t waiting, written_us; /* not written yet; when some were */
 };
 struct store_refused_counts {

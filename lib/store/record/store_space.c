@@ -89,7 +89,8 @@ int store_txn_room(struct store_txn *txn, const struct store_more *more, struct 
 		if (used + added <= cap + MAX(cap / 4, SLACK))
 			return 0;
 	}
-	store_refused(txn->store, STORE_AUDIT_LIMIT, "owner_mb", more->owner);
+	store_refused(txn->store, STORE_AUDIT_LIMIT, "owner_mb",
+	              &(struct store_refused_who){.owner = more->owner});
 	return err_set(err, ERR_LIMIT,
 		       "the record of owner %s has %.1f MB and may have %.1f MB (retention.owner_mb); %.1f MB more do "
 		       "not fit: %s",

@@ -58,7 +58,8 @@ static int check_room(struct store_txn *txn, const struct task_add *add, struct 
 		return failed;
 	if (query_int(&q, 0) < add->most)
 		return 0;
-	store_refused(txn->store, STORE_AUDIT_LIMIT, "tasks", add->task->owner);
+	store_refused(txn->store, STORE_AUDIT_LIMIT, "tasks",
+	              &(struct store_refused_who){.owner = add->task->owner});
 	return err_set(err, ERR_BUSY,
 		       "%lld tasks of yours are kept already, which is the most: wait until one has expired, or ask "
 		       "for a shorter ttl the next time",
