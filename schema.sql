@@ -1,8 +1,32 @@
 -- schema.sql - the database of Sallyport: what ran, for whom, and everything needed to run it again.
 --
--- Read it from top to bottom: who may ask (token, session), where files live (conversation, blob, file), what ran (execution,
--- execution_file, task), and which process wrote it (instance). At the end stand views for a person with a sqlite3 shell; try
---     sqlite3 -readonly /var/lib/sallyport/sallyport.db 'SELECT * FROM recent LIMIT 20'
+-- Read it from top to bottom: processes (instance, uptime), who may ask (token, drain, session), where files live (conversation, blob,
+-- file), what an owner holds (usage, holding), what ran (sandbox, runtime, execution, execution_file, tool_call, baseline), how texts are
+-- found (search), what outlives a request (request, task), and who did what (audit, audit_detail, principal). At the end are views for a
+-- person with a sqlite3 shell. What people ask, and the answer, on sqlite3 -readonly /var/lib/sallyport/sallyport.db:
+--
+-- 1. Who touched a file between two times?  SELECT * FROM file_history WHERE file = 'report.csv' AND at BETWEEN '2026-11-20' AND '2026-11-27';
+-- 2. What did a conversation do, step by step?  SELECT at, id, verdict, message, code_begins FROM recent WHERE owner = 'ann' AND conversation = 'chat' ORDER BY id;
+-- 3. Which runs hit the memory limit last week?  SELECT * FROM limit_hit WHERE "limit" = 'memory' AND at >= datetime('now', '-7 days');
+-- 4. What was erased, when, by whom?  SELECT at, actor, owner, object, facts, details FROM audit_log WHERE kind = 'content.erase';
+-- 5. What did a run change in files?  SELECT file, change, size, sha256 FROM file_history WHERE run = 'ID';
+-- 6. Which token was used, from which address?  SELECT at, id, token, client_address FROM recent WHERE owner = 'ann';
+-- 7. Which tools were called, with which arguments?  SELECT at, run, server, tool, arguments FROM call;
+-- 8. What is running now?  SELECT * FROM recent WHERE state = 'running';
+-- 9. What did it cost?  SELECT day, owner, runs, cpu_seconds, bytes FROM usage_by_owner_and_day;
+-- 10. Who signed in to the admin page, who looked at what?  SELECT at, kind, token, run, client_address FROM audit_log WHERE kind GLOB 'admin.*';
+-- 11. Does a text stand in the record?  SELECT id FROM execution WHERE instr(code, 'TEXT') OR instr(stdout, 'TEXT') OR instr(stderr, 'TEXT');
+-- 12. What was denied, in which run?  SELECT * FROM denial ORDER BY at DESC;
+-- 13. Which run belongs to an X-Request-Id?  SELECT * FROM recent WHERE request_id = 'ID';
+-- 14. What happened between two times?  SELECT * FROM audit_log WHERE at BETWEEN '2026-11-27 14:00' AND '2026-11-27 14:10';
+-- 15. Which client program asked?  SELECT client, count(*) FROM recent GROUP BY client;
+-- 16. What changed in the configuration?  SELECT * FROM config_change;
+-- 17. On which interpreter did it run?  SELECT fingerprint, description FROM execution JOIN runtime ON hash = runtime WHERE id = 'ID';
+-- 18. Which runs were the slowest, the largest?  SELECT id, owner, wall_ms, bytes FROM recent ORDER BY wall_ms DESC LIMIT 10;
+-- 19. Which runs had secrets?  SELECT at, id, owner, secrets FROM recent WHERE secrets > 0;
+-- 20. Which code ran under several owners?  SELECT substr(code, 1, 60), group_concat(DISTINCT owner) FROM execution WHERE erased IS NULL GROUP BY coalesce(code_blob, code) HAVING count(DISTINCT owner) > 1;
+-- 21. Who uploaded a file, and who downloaded it?  SELECT at, change, token, client_address FROM file_history WHERE file = 'report.csv' AND change IN ('uploaded', 'downloaded');
+-- 22. Is the log without gaps?  SELECT count(*) = max(n) + 1 FROM audit;
 --
 -- The program embeds this text and runs it once, in one transaction, on an empty file. It refuses a file with another
 -- application_id and one whose user_version is higher than it knows. Only lib/store writes here, through one connection a process.
@@ -17,7 +41,7 @@
 -- step in lib/store/db/store_schema.c, which a test compares with this text.
 
 PRAGMA application_id = 0x53505254; -- "SPRT"
-PRAGMA user_version = 25;
+PRAGMA user_version = 26;
 
 -- One start of a program that writes here. While it lives it holds a lock (flock) on instances/ID.lock; a row whose lock is free
 -- belongs to a process that is gone, and what it left running is marked interrupted by the next start. pid and boot_id are for
@@ -303,6 +327,9 @@ CREATE TABLE execution (
 	erased_after      INTEGER,               -- … and 'after', where their rows are gone
 	display           INTEGER NOT NULL DEFAULT 0 CHECK (display IN (0, 1)), -- the value of its last expression and open figures were shown
 	runtime           TEXT REFERENCES runtime (hash), -- NULL: not known, it was interrupted or was recorded before there was the table
+	client_address    TEXT,                  -- from where it was asked for, as gateway.client_addresses says; NULL: not kept, or not by HTTP
+	client            TEXT,                  -- the program that asked, 'claude-code/2.1.0'; NULL: it did not say. Both go with the content
+	secrets           INTEGER,               -- how many it had: their names are in env, their values nowhere; NULL: not known
 	CHECK ((sandbox IS NULL) = (sandbox_seq IS NULL)),
 	CHECK (code IS NULL OR code_blob IS NULL),
 	CHECK (stdin IS NULL OR stdin_blob IS NULL),
@@ -314,6 +341,7 @@ CREATE TABLE execution (
 CREATE INDEX execution_by_instance ON execution (instance, state);
 CREATE INDEX execution_by_conversation ON execution (conversation) WHERE conversation IS NOT NULL;
 CREATE INDEX execution_by_owner ON execution (owner, id);
+CREATE INDEX execution_by_request ON execution (request_id) WHERE request_id IS NOT NULL;
 -- For listings of what an owner may read: most runs of a program that is silent leave nothing.
 CREATE INDEX execution_with_output ON execution (owner, id) WHERE (stdout_bytes > 0 OR stderr_bytes > 0) AND erased IS NULL;
 CREATE UNIQUE INDEX execution_by_sandbox ON execution (sandbox, sandbox_seq) WHERE sandbox IS NOT NULL;
@@ -668,14 +696,103 @@ CREATE TABLE principal (
 	created_us INTEGER NOT NULL
 ) STRICT;
 
--- For people. The program does not use these.
+-- For people with sqlite3 and nothing else. `sallyport audit log` runs the text of audit_log; the program uses none of the others. Times
+-- are UTC, as text that sorts; a time of yours is compared with them as it is written: at >= '2026-11-21 14:00'.
 
 -- What ran lately, newest first.
 CREATE VIEW recent AS
 SELECT strftime('%Y-%m-%d %H:%M:%S', created_us / 1000000, 'unixepoch') AS at, id, state, verdict, language, owner,
        conversation_name AS conversation, run_wall_us / 1000 AS wall_ms, (run_cpu_user_us + run_cpu_system_us) / 1000 AS cpu_ms,
-       run_memory_peak / 1048576 AS memory_mb, message, substr(code, 1, 60) AS code_begins
+       run_memory_peak / 1048576 AS memory_mib, message, substr(code, 1, 60) AS code_begins,
+       code_bytes + stdin_bytes + coalesce(stdout_bytes, 0) + coalesce(stderr_bytes, 0) AS bytes,
+       (SELECT name FROM token WHERE token.id = execution.token) AS token, request_id, client_address, client, secrets,
+       fingerprint AS interpreter
 FROM execution ORDER BY execution.id DESC;
+
+-- Every entry of the audit log: who did what, to what, when, from where and with which result. What was erased, or was not kept, is NULL.
+CREATE VIEW audit_log AS
+SELECT a.n, strftime('%Y-%m-%d %H:%M:%S', a.at_us / 1000000, 'unixepoch') AS at,
+       strftime('%Y-%m-%d %H:%M:%S', a.at_us / 1000000, 'unixepoch', 'localtime') AS at_local, a.kind,
+       (SELECT owner FROM principal WHERE principal.id = a.entry ->> '$.p') AS owner, a.entry ->> '$.a' AS actor,
+       (SELECT name FROM token WHERE token.id = substr(a.entry ->> '$.a', 7)) AS token,
+       CASE WHEN a.object GLOB 'conversation:*' THEN (SELECT made.detail ->> '$.name' FROM audit AS first JOIN audit_detail AS made
+               ON made.n = first.n WHERE first.object = a.object AND first.kind = 'conversation.new' ORDER BY first.n LIMIT 1)
+            ELSE x.conversation_name END AS conversation,
+       CASE WHEN a.kind GLOB 'file.*' THEN d.detail ->> '$.name' END AS file, x.id AS run, a.object,
+       coalesce(d.detail ->> '$.request', own.request_id) AS request_id,
+       coalesce(d.detail ->> '$.address', own.client_address) AS client_address,
+       coalesce(d.detail ->> '$.client', own.client) AS client,
+       CASE WHEN a.kind IN ('limit.hit', 'auth.denied', 'admin.failed') THEN 'refused'
+            ELSE coalesce(a.entry ->> '$.f.verdict', a.entry ->> '$.f.state', 'done') END AS result,
+       a.entry -> '$.f' AS facts, d.detail AS details, a.at_us
+FROM audit AS a LEFT JOIN audit_detail AS d ON d.n = a.n
+     LEFT JOIN execution AS x ON a.object GLOB 'execution:*' AND x.id = substr(a.object, 11)
+     LEFT JOIN execution AS own ON own.id = x.id AND a.kind IN ('run.begin', 'run.end', 'call');
+
+-- What starts of the gateway found changed in its configuration; old or new NULL: the default. Secrets are tags.
+CREATE VIEW config_change AS
+SELECT strftime('%Y-%m-%d %H:%M:%S', audit.at_us / 1000000, 'unixepoch') AS at, change.value ->> '$.member' AS member,
+       change.value ->> '$.old' AS old, change.value ->> '$.new' AS new, audit.n AS entry
+FROM audit JOIN audit_detail ON audit_detail.n = audit.n JOIN json_each(audit_detail.detail, '$.changes') AS change
+WHERE audit.object = 'log:config';
+
+-- The calls of tools of other servers, with what was sent and what came.
+CREATE VIEW call AS
+SELECT strftime('%Y-%m-%d %H:%M:%S', coalesce(nullif(c.started_us, 0), c.queued_us) / 1000000, 'unixepoch') AS at, x.owner,
+       x.conversation_name AS conversation, c.execution AS run, c.seq, c.server, c.tool,
+       coalesce('blobs/' || substr(c.arguments_blob, 1, 2) || '/' || substr(c.arguments_blob, 3), c.arguments) AS arguments,
+       c.decision, c.rule, c.decided_by, c.state, c.kind, c.is_error,
+       iif(c.started_us = 0, NULL, (c.finished_us - c.started_us) / 1000) AS ms,
+       coalesce('blobs/' || substr(c.result_blob, 1, 2) || '/' || substr(c.result_blob, 3), c.result) AS result
+FROM tool_call AS c JOIN execution AS x ON x.id = c.execution;
+
+-- What programs and clients were denied: system calls, connections and tools of a run; requests that had no good token, or that a limit
+-- refused (times: how often, since the entry before).
+CREATE VIEW denial AS
+SELECT strftime('%Y-%m-%d %H:%M:%S', x.created_us / 1000000, 'unixepoch') AS at, x.owner, x.id AS run, 'system call' AS what,
+       denied.value ->> '$.name' AS name, 'not allowed in a jail' AS why, 1 AS times
+FROM execution AS x JOIN json_each(x.result, '$.denied') AS denied WHERE instr(x.result, '"denied"')
+UNION ALL
+SELECT strftime('%Y-%m-%d %H:%M:%S', x.created_us / 1000000, 'unixepoch'), x.owner, x.id, 'connection',
+       (denied.value ->> '$.host') || ':' || (denied.value ->> '$.port'), denied.value ->> '$.reason', 1
+FROM execution AS x JOIN json_each(x.result, '$.network.denied') AS denied WHERE instr(x.result, '"denied"')
+UNION ALL
+SELECT at, owner, run, 'tool', server || '.' || tool, coalesce(rule, kind), 1 FROM call WHERE state = 'refused'
+UNION ALL
+SELECT strftime('%Y-%m-%d %H:%M:%S', audit.at_us / 1000000, 'unixepoch'),
+       (SELECT owner FROM principal WHERE principal.id = audit.entry ->> '$.p'), NULL, iif(kind = 'limit.hit', 'limit', 'token'),
+       substr(object, instr(object, ':') + 1), (SELECT detail ->> '$.address' FROM audit_detail WHERE audit_detail.n = audit.n),
+       audit.entry ->> '$.f.count'
+FROM audit WHERE (object >= 'limit:' AND object < 'limit;') OR (object >= 'auth:' AND object < 'auth;');
+
+-- Runs that a limit ended, and calls that a limit refused.
+CREATE VIEW limit_hit AS
+SELECT strftime('%Y-%m-%d %H:%M:%S', created_us / 1000000, 'unixepoch') AS at, owner, id AS run, verdict,
+       coalesce(result ->> '$.limit', CASE verdict WHEN 'TO' THEN 'time' WHEN 'ML' THEN 'memory' ELSE 'output' END) AS "limit", message,
+       1 AS times
+FROM execution WHERE verdict IN ('TO', 'ML', 'OL')
+UNION ALL SELECT at, owner, NULL, NULL, name, 'refused before anything ran', times FROM denial WHERE what = 'limit';
+
+-- Who did what to which file: uploads, downloads and removals by clients, and what runs left. size and sha256 are the content's.
+CREATE VIEW file_history AS
+SELECT strftime('%Y-%m-%d %H:%M:%S', x.finished_us / 1000000, 'unixepoch') AS at, x.owner, x.conversation_name AS conversation,
+       CAST(f.name AS TEXT) AS file, f.change, x.id AS run, (SELECT name FROM token WHERE token.id = x.token) AS token, x.client_address,
+       f.size, f.blob AS sha256
+FROM execution_file AS f JOIN execution AS x ON x.id = f.execution WHERE f.phase = 'after'
+UNION ALL
+SELECT at, owner, conversation, file, CASE kind WHEN 'file.put' THEN 'uploaded' WHEN 'file.get' THEN 'downloaded' WHEN 'file.delete' THEN
+       'removed' WHEN 'file.restore' THEN 'put back' ELSE 'workspace' END, NULL, coalesce(token, actor), client_address,
+       facts ->> '$.bytes', NULL
+FROM audit_log WHERE kind GLOB 'file.*';
+
+-- What each owner used on each day (UTC).
+CREATE VIEW usage_by_owner_and_day AS
+SELECT strftime('%Y-%m-%d', created_us / 1000000, 'unixepoch') AS day, owner, count(*) AS runs, sum(verdict <> 'OK') AS failed,
+       round(sum(coalesce(run_cpu_user_us, 0) + coalesce(run_cpu_system_us, 0) + coalesce(compile_cpu_user_us, 0) +
+             coalesce(compile_cpu_system_us, 0)) / 1e6, 3) AS cpu_seconds,
+       round(sum(coalesce(run_wall_us, 0)) / 1e6, 3) AS wall_seconds, max(run_memory_peak) / 1048576 AS memory_max_mib,
+       sum(code_bytes + stdin_bytes + coalesce(stdout_bytes, 0) + coalesce(stderr_bytes, 0)) AS bytes, sum(network) AS with_network
+FROM execution GROUP BY day, owner ORDER BY day DESC, owner;
 
 -- Every file of every conversation, and where its bytes are.
 CREATE VIEW files AS

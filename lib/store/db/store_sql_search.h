@@ -51,7 +51,7 @@ enum { STORE_SEARCHED_COLUMNS(COLUMN_NAME, COLUMN_NAME) SEARCHED_COLUMNS };
 	X(SEARCH_MERGE, WRITE, "INSERT INTO search (search, rank) VALUES ('merge', :pages)")                           \
 	X(SEARCH_MOVE_ON, WRITE, "UPDATE searched SET through = :through")                                             \
 	X(SEARCH_IS_STALE, READ, "SELECT " STORE_SEARCHED_COLUMNS(COLUMN_SQL, COLUMN_SQL_NEXT) " FROM searched")       \
-	X(SEARCH_BACKLOG, READ, "SELECT coalesce(max(recorded), 0) - " STORE_SQL_SEARCHED " FROM execution")            \
+	X(SEARCH_BACKLOG, READ, "SELECT coalesce(max(recorded), 0) - " STORE_SQL_SEARCHED " FROM execution")           \
 	X(SEARCH_STATE, WRITE,                                                                                         \
 	  "UPDATE searched SET stale = :state, debt = CASE :state WHEN 1 THEN debt + :debt ELSE 0 END")                \
 	X(SEARCH_NEWEST, READ, STORE_SQL_CANDIDATES "DESC")                                                            \
