@@ -75,7 +75,7 @@ static void list_each(void *arg, const struct store_drain *drain)
 static int list(const struct drain *drain, struct store *store, struct err *err)
 {
 	static const struct cli_column columns[] = {
-		{"OWNER", false, 9, 0}, {"SINCE", false, 19, 0}, {"REASON", false, 6, 0}};
+		{"OWNER", false, 9, 0, 0}, {"SINCE", false, 19, 0, 0}, {"REASON", false, 6, 0, 0}};
 	auto_table struct cli_table *table = cli_table_new(columns, ARRAY_SIZE(columns));
 	auto_json struct json_object *array = drain->common.json ? json_object_new_array() : NULL;
 	struct listing listing = {array ? NULL : table, array};

@@ -155,9 +155,9 @@ static void summary(const struct work *work)
 static int files_run(void *options, struct err *err)
 {
 	static const struct cli_column columns[] = {
-		{"OWNER", false, 5, 16},     {"CONVERSATION", false, 12, 24}, {"SIZE", true, 6, 0},
-		{"MODIFIED", false, 19, 0},  {"LEFT BY RUN", false, 11, 0},   {"TYPE", false, 4, 24},
-		{"NAME", false, 4, 0}};
+		{"OWNER", false, 5, 16, 0},     {"CONVERSATION", false, 12, 24, 0}, {"SIZE", true, 6, 0, 0},
+		{"MODIFIED", false, 19, 0, 0},  {"LEFT BY RUN", false, 11, 0, 0},   {"TYPE", false, 4, 24, 0},
+		{"NAME", false, 4, 0, 0}};
 	const struct files *files = options;
 	auto_config struct config config = {0};
 	auto_store struct store *store = NULL;

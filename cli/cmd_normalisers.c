@@ -33,10 +33,10 @@ static const struct cli_group listing_groups[] = {
 
 static int listing_run(void *arg, struct err *err)
 {
-	static const struct cli_column columns[] = {{"NAME", false, 10, 34},
-						    {"VERSION", false, 7, 24},
-						    {"DEFAULT", false, 7, 0},
-						    {"TAKES OUT", false, 9, 0}};
+	static const struct cli_column columns[] = {{"NAME", false, 10, 34, 0},
+						    {"VERSION", false, 7, 24, 0},
+						    {"DEFAULT", false, 7, 0, 0},
+						    {"TAKES OUT", false, 9, 0, 0}};
 	const struct listing *listing = arg;
 	auto_table struct cli_table *table = cli_table_new(columns, ARRAY_SIZE(columns));
 	int result = replay_normalisers_load(&listing->normalisers, err);

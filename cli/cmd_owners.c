@@ -156,8 +156,15 @@ static int list_each(void *arg, const struct store_owner *owner)
 static int owners_list(const struct owners *options, struct err *err)
 {
 	static const struct cli_column columns[] = {
-		{"OWNER", false, 5, 0}, {"TOKENS", true, 6, 0}, {"CONVERSATIONS", true, 13, 0}, {"RUNS", true, 4, 0},
-		{"BYTES", true, 8, 0},  {"USED", false, 19, 0}, {"STATE", false, 7, 0},         {"HOST", false, 4, 0}};
+		{"OWNER", false, 5, 0, 0},
+		{"TOKENS", true, 6, 0, 0},
+		{"CONVERSATIONS", true, 13, 0, 0},
+		{"RUNS", true, 4, 0, 0},
+		{"BYTES", true, 8, 0, 0},
+		{"USED", false, 19, 0, 0},
+		{"STATE", false, 7, 0, 0},
+		{"HOST", false, 4, 0, 0},
+	};
 	auto_table struct cli_table *table = options->common.json ? NULL : cli_table_new(columns, ARRAY_SIZE(columns));
 	auto_config struct config config = {0};
 	auto_store struct store *store = NULL;

@@ -18,6 +18,7 @@
 
 #define CELL_MAX 4096
 #define WRAP_COLUMNS 80
+#define BETWEEN 2 /* blanks between columns */
 #define PROGRESS_FROM_US 1000000
 #define PROGRESS_EVERY_US 100000
 #define PROGRESS_CELLS 30
@@ -116,9 +117,11 @@ struct cli_table {
 	char **cells;
 	enum cli_colour *colours;
 	int *widths;
+	bool *hidden;
+	size_t last; /* column */
 	size_t n_cells, size;
 	size_t printed; /* rows */
-	bool titled;
+	bool titled, fitted; /* fitted: to the terminal, with the first rows */
 };
 
 struct cli_table *cli_table_new(const struct cli_column *columns, size_t n_columns)
@@ -127,7 +130,9 @@ struct cli_table *cli_table_new(const struct cli_column *columns, size_t n_colum
 
 	table->columns = columns;
 	table->n_columns = n_columns;
+	table->last = n_columns - 1;
 	table->widths = xcalloc(n_columns, sizeof(*table->widths));
+	table->hidden = xcalloc(n_columns, sizeof(*table->hidden));
 	return table;
 }
 
@@ -142,6 +147,7 @@ void cli_table_pointer(struct cli_table **table)
 	free(gone->cells);
 	free(gone->colours);
 	free(gone->widths);
+	free(gone->hidden);
 	free(gone);
 }
 
@@ -205,40 +211,98 @@ static int terminal_width(FILE *out)
 static void cell_print(const struct cli_table *table, FILE *out, size_t column, const char *text,
 		       enum cli_colour colour)
 {
-	bool last = column + 1 == table->n_columns, cut = false;
-	int padding = table->widths[column] - text_width(text);
-	int used = 0, terminal = last ? terminal_width(out) : 0;
+	const bool last = column == table->last;
+	const int width = table->widths[column];
+	const bool cut = table->fitted && text_width(text) > width;
+	const int padding = cut ? 0 : width - text_width(text);
 
-	for (size_t i = 0; i < column; i++)
-		used += table->widths[i] + 2;
-	if (terminal > used + 1)
-		cut = text_width(text) > terminal - used;
 	if (table->columns[column].right)
 		fprintf(out, "%*s", padding, "");
 	fprintf(out, "%s%.*s%s%s", cli_colour_on(out, colour),
-		cut ? (int)text_prefix(text, terminal - used - 1) : (int)strlen(text), text, cut ? "…" : "",
+		cut ? (int)text_prefix(text, width - 1) : (int)strlen(text), text, cut ? "…" : "",
 		colour == CLI_PLAIN ? "" : cli_colour_off(out));
 	if (!last)
-		fprintf(out, "%*s", table->columns[column].right ? 2 : padding + 2, "");
+		fprintf(out, "%*s", table->columns[column].right ? BETWEEN : padding + BETWEEN, "");
 	else
 		fputc('\n', out);
 }
 
+static int total_width(const struct cli_table *table)
+{
+	int total = -BETWEEN;
+
+	for (size_t i = 0; i < table->n_columns; i++)
+		total += table->hidden[i] ? 0 : table->widths[i] + BETWEEN;
+	return total;
+}
+
+/* The column that may go and is the first to; n_columns: none. */
+static size_t find_spare(const struct cli_table *table)
+{
+	size_t found = table->n_columns;
+
+	for (size_t i = 0; i < table->n_columns; i++)
+		if (!table->hidden[i] && table->columns[i].spare > 0 &&
+		    (found == table->n_columns || table->columns[i].spare < table->columns[found].spare))
+			found = i;
+	return found;
+}
+
+/* The column that is furthest above its minimum, which is that of its title at least. */
+static size_t find_wide(const struct cli_table *table)
+{
+	size_t found = table->n_columns;
+	int most = 0;
+
+	for (size_t i = 0; i < table->n_columns; i++) {
+		const int over = table->widths[i] - MAX(table->columns[i].min, text_width(table->columns[i].title));
+
+		if (!table->hidden[i] && !table->columns[i].right && over > most) {
+			most = over;
+			found = i;
+		}
+	}
+	return found;
+}
+
+static void fit(struct cli_table *table, int terminal)
+{
+	size_t column;
+
+	/* The last one is cut first, down to its minimum. */
+	const int least = MAX(table->columns[table->last].min, text_width(table->columns[table->last].title));
+
+	table->fitted = true;
+	while (total_width(table) - table->widths[table->last] + least > terminal &&
+	       (column = find_spare(table)) < table->n_columns)
+		table->hidden[column] = true;
+	table->widths[table->last] =
+		MAX(least, MIN(table->widths[table->last], terminal - total_width(table) + table->widths[table->last]));
+	while (total_width(table) > terminal && (column = find_wide(table)) < table->n_columns)
+		table->widths[column]--;
+}
+
 void cli_table_print(struct cli_table *table, FILE *out)
 {
+	const int terminal = terminal_width(out);
+
 	for (size_t i = 0; i < table->n_columns; i++)
 		table->widths[i] =
 			MAX(table->widths[i], MAX(table->columns[i].min, text_width(table->columns[i].title)));
-	for (size_t i = table->printed * table->n_columns; i < table->n_cells; i++) {
+	for (size_t i = table->printed * table->n_columns; !table->fitted && i < table->n_cells; i++) {
 		int *width = &table->widths[i % table->n_columns];
 
 		*width = MAX(*width, text_width(table->cells[i]));
 	}
+	if (terminal > 0 && !table->fitted)
+		fit(table, terminal);
 	for (size_t i = 0; !table->titled && i < table->n_columns; i++)
-		cell_print(table, out, i, table->columns[i].title, CLI_BOLD);
+		if (!table->hidden[i])
+			cell_print(table, out, i, table->columns[i].title, CLI_BOLD);
 	table->titled = true;
 	for (size_t i = table->printed * table->n_columns; i < cli_table_rows(table) * table->n_columns; i++)
-		cell_print(table, out, i % table->n_columns, table->cells[i], table->colours[i]);
+		if (!table->hidden[i % table->n_columns])
+			cell_print(table, out, i % table->n_columns, table->cells[i], table->colours[i]);
 	table->printed = cli_table_rows(table);
 }
 

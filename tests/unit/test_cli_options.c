@@ -259,7 +259,8 @@ static void test_times(void **state)
 
 static void test_table(void **state)
 {
-	static const struct cli_column columns[] = {{"NAME", false, 0, 6}, {"SIZE", true, 0, 0}, {"TEXT", false, 0, 0}};
+	static const struct cli_column columns[] = {
+		{"NAME", false, 0, 6, 0}, {"SIZE", true, 0, 0, 0}, {"TEXT", false, 0, 0, 0}};
 	auto_table struct cli_table *table = cli_table_new(columns, ARRAY_SIZE(columns));
 	char *text = NULL;
 	size_t length = 0;
