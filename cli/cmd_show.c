@@ -155,6 +155,16 @@ static int runtime_of(struct store *store, const char *id, struct json_object **
 	return result < 0 || !text ? result : json_parse(text, strlen(text), ret, err);
 }
 
+static void show_caller(const struct store_execution *e)
+{
+	line("request", e->request_id);
+	line("address", e->client_address);
+	line("client", e->client);
+	line("trace", e->trace);
+	if (e->secrets)
+		printf("%-14s%lld\n", "secrets", (long long)e->secrets);
+}
+
 static void show_facts(const struct store_execution *e)
 {
 	line("id", e->id);
@@ -172,8 +182,7 @@ static void show_facts(const struct store_execution *e)
 		printf("%-14s%s, run %lld\n", "sandbox", e->sandbox_id, (long long)e->sandbox_seq);
 	if (*e->task_id)
 		printf("%-14s%s, %s\n", "task", e->task_id, cli_task_text(e));
-	line("request", e->request_id);
-	line("trace", e->trace);
+	show_caller(e);
 	line("arguments", e->args_json && !streq(e->args_json, "[]") ? e->args_json : NULL);
 	line("environment", e->env_json && !streq(e->env_json, "{}") ? e->env_json : NULL);
 	line("limits", e->limits_json);

@@ -44,6 +44,19 @@ const struct cli_option cli_filter_options[] = {
 	{0},
 };
 
+const struct cli_option cli_log_options[] = {
+	{.name = "request", .type = CLI_STRING, .offset = FIELD(request), .value = "ID",
+	 .help = "select runs of the HTTP request with this X-Request-Id"},
+	{.name = "client", .type = CLI_STRING, .offset = FIELD(client), .value = "PATTERN",
+	 .help = "select runs that this client program asked for: 'claude-code/*'"},
+	{.name = "file", .type = CLI_STRING, .offset = FIELD(file), .value = "PATTERN",
+	 .help = "select runs that made, changed or removed a file of this name: report.csv, '*.csv'"},
+	{.name = "denied", .type = CLI_FLAG, .offset = FIELD(denied),
+	 .help = "select runs that were denied a system call, a connection or a tool"},
+	{.name = "secrets", .type = CLI_FLAG, .offset = FIELD(secrets), .help = "select runs that had secrets"},
+	{0},
+};
+
 const struct cli_option cli_tag_options[] = {
 	{.name = "tag", .type = CLI_STRING, .offset = FIELD(tag), .value = "TAG",
 	 .help = "select runs with this tag (sallyport tag)"},
@@ -77,6 +90,11 @@ void cli_filter_to_store(const struct cli_filter *filter, struct store_filter *r
 		.task = filter->task,
 		.tool = filter->tool,
 		.tag = filter->tag,
+		.request = filter->request,
+		.client = filter->client,
+		.file = filter->file,
+		.denied = filter->denied,
+		.secrets = filter->secrets,
 		.text_in_code = filter->text,
 		.since_us = filter->since_us,
 		.until_us = filter->until_us,
@@ -306,6 +324,9 @@ struct json_object *cli_execution_json(const struct store_execution *e)
 	json_add_string(object, "token", *e->token_id ? e->token_id : NULL);
 	json_add_string(object, "session", *e->session_id ? e->session_id : NULL);
 	json_add_string(object, "conversation", *e->conversation ? e->conversation : NULL);
+	json_add_string(object, "client_address", *e->client_address ? e->client_address : NULL);
+	json_add_string(object, "client", *e->client ? e->client : NULL);
+	json_add_int(object, "secrets", e->secrets);
 	add_time(object, "created", e->created_us);
 	add_time(object, "finished", e->finished_us);
 	json_add_string(object, "language", e->language);

@@ -200,7 +200,7 @@ int page_replay(struct admin_page *page, const struct store_execution *run, stru
 
 	if (pthread_mutex_trylock(&one_at_a_time) != 0)
 		return err_set(err, ERR_BUSY, "Another run is being replayed: try again in a moment");
-	admin_page_title(page, "Replay of %.18s", run->id);
+	admin_page_title(page, "Replay of %s", STORE_ID_SHORT(run->id));
 	html_put(&page->html,
 		 "<h1>Replay</h1>\n<p>Run <a class=\"id\" href=\"/admin/run/{}\">{}</a> once more, on its "
 		 "recorded inputs. Nothing of it is kept.</p>\n",

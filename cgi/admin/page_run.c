@@ -239,7 +239,7 @@ static void put_title(const struct view *view)
 {
 	const struct store_execution *run = view->run;
 
-	admin_page_title(view->page, "Run %.18s", run->id);
+	admin_page_title(view->page, "Run %s", STORE_ID_SHORT(run->id));
 	html_put(view->html, "<div data-live=\"title\"><h1>");
 	admin_page_verdict(view->page, run->verdict);
 	html_put(view->html, " Run <span class=\"id\">{}</span></h1>\n", html_text(run->id));

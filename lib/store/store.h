@@ -25,6 +25,7 @@
 #include "lib/base/err.h"
 #include "lib/store/db/crypto.h"
 
+#define STORE_ID_SHORT(id) ((id) + 24) /* 48 random bits: as much of an id as lists show, and enough to find it by */
 #define STORE_ID_ABOVE  "g" /* sorts behind every id, whose digits are 0-9 and a-f */
 #define STORE_OWNER_MAX   32 /* [a-z0-9-], starts with a letter or digit */
 #define STORE_OWNER_LOCAL "local" /* of commands and of stdio: no token is needed */

@@ -57,6 +57,9 @@
 	NEXT(EXECUTION_SANDBOX, "sandbox", sandbox_id)                                                                 \
 	NEXT(EXECUTION_SANDBOX_SEQ, "sandbox_seq", sandbox_seq)                                                        \
 	NEXT(EXECUTION_REQUEST, "request_id", request_id)                                                              \
+	NEXT(EXECUTION_CLIENT_ADDRESS, "client_address", client_address)                                               \
+	NEXT(EXECUTION_SECRETS, "coalesce(secrets, 0)", secrets)                                                       \
+	NEXT(EXECUTION_CLIENT, "client", client)                                                                       \
 	NEXT(EXECUTION_TRACE, "trace", trace)                                                                          \
 	NEXT(EXECUTION_ERASED, "erased", erased)                                                                       \
 	NEXT(EXECUTION_ERASED_US, "erased_us", erased_us)                                                              \
@@ -99,6 +102,11 @@ enum { STORE_OUTPUT_COLUMNS(COLUMN_NAME, COLUMN_NAME, COLUMN_NAME) OUTPUT_COLUMN
 	"server || '.' || tool GLOB iif(instr(:tool, '.'), :tool, :tool || '.*'))) "                                   \
 	"AND (:tag IS NULL OR EXISTS (SELECT 1 FROM execution_tag WHERE execution_tag.execution = execution.id AND "   \
 	"tag = :tag)) "                                                                                                \
+	"AND (:request IS NULL OR request_id = :request) AND (:client IS NULL OR client GLOB :client) "                \
+	"AND (NOT :secrets OR secrets > 0) AND (NOT :denied OR instr(result, '\"denied\":[{') OR EXISTS (SELECT 1 "    \
+	"FROM tool_call WHERE tool_call.execution = execution.id AND tool_call.state = 'refused')) "                   \
+	"AND (:file IS NULL OR EXISTS (SELECT 1 FROM execution_file AS f WHERE f.execution = execution.id AND "        \
+	"f.phase = 'after' AND CAST(f.name AS TEXT) GLOB :file)) "                                                     \
 	"AND (:running_too OR state <> 'running') AND (:task IS NULL OR substr(task, 1, length(:task)) = :task) "      \
 	"AND (:text IS NULL OR code_blob IS NOT NULL OR instr(code, :text) > 0 OR (:output_too AND "                   \
 	"(coalesce(stdout_blob, stderr_blob) IS NOT NULL OR instr(stdout, :text) > 0 OR instr(stderr, :text) > 0))) "
@@ -113,13 +121,14 @@ enum { STORE_OUTPUT_COLUMNS(COLUMN_NAME, COLUMN_NAME, COLUMN_NAME) OUTPUT_COLUMN
 	  "INSERT INTO execution (id, instance, state, owner, token, session, conversation, conversation_name, "       \
 	  "created_us, language, fingerprint, network, display, args, limits, env, code, code_blob, code_bytes, "      \
 	  "stdin, "                                                                                                    \
-	  "stdin_blob, stdin_bytes, entry, sandbox, sandbox_seq, task, request_id, trace, bytes) VALUES "              \
+	  "stdin_blob, stdin_bytes, entry, sandbox, sandbox_seq, task, request_id, trace, client_address, client, "    \
+	  "secrets, bytes) VALUES "              \
 	  "(:id, :instance, 'running', "                                                                               \
 	  ":owner, :token, :session, :conversation, (SELECT name FROM conversation WHERE id = :conversation), "        \
 	  ":created, :language, :fingerprint, :network, :display, :args, :limits, :env, :code, :code_blob, "           \
 	  ":code_bytes, "                                                                                              \
 	  ":stdin, :stdin_blob, :stdin_bytes, :entry, :sandbox, :sandbox_seq, :task, :request, "                       \
-	  ":trace, " STORE_SQL_ASKED_BYTES(":") ")")                                                                   \
+	  ":trace, :client_address, :client, :secrets, " STORE_SQL_ASKED_BYTES(":") ")")                               \
 	X(EXECUTION_BEFORE, WRITE,                                                                                     \
 	  "INSERT INTO execution_file (execution, phase, " STORE_SQL_FILE ") SELECT :id, 'before', " STORE_SQL_FILE    \
 	  "FROM file WHERE conversation = :conversation")                                                              \
@@ -146,6 +155,11 @@ enum { STORE_OUTPUT_COLUMNS(COLUMN_NAME, COLUMN_NAME, COLUMN_NAME) OUTPUT_COLUMN
 		       "WHERE id = :id AND instance = :instance AND state = 'running'")                                \
 	X(EXECUTION_STATE, READ, "SELECT state FROM execution WHERE id = :id")                                         \
 	X(EXECUTION_FIND, READ, "SELECT " STORE_SQL_EXECUTION "FROM execution WHERE id >= :from AND id < :to LIMIT 2") \
+	X(EXECUTION_FIND_PART, READ,                                                                                   \
+	  "SELECT " STORE_SQL_EXECUTION "FROM execution WHERE id IN (SELECT id FROM execution WHERE instr(id, :part) " \
+	  "LIMIT 2)")                                                                                                  \
+	X(EXECUTION_FIND_REQUEST, READ,                                                                                \
+	  "SELECT " STORE_SQL_EXECUTION "FROM execution WHERE request_id = :part LIMIT 2")                             \
 	X(EXECUTION_LIST, READ, "SELECT " STORE_SQL_EXECUTION STORE_SQL_LISTED("id") "ORDER BY id")                    \
 	X(EXECUTION_LIST_NEWEST, READ, "SELECT " STORE_SQL_EXECUTION STORE_SQL_LISTED("id") "ORDER BY id DESC")        \
 	X(EXECUTION_LAST_RECORD, READ, "SELECT " STORE_SQL_LAST_RECORD)                                                \

@@ -155,6 +155,11 @@ static int list_rows(struct listing *listing, struct store_conn *conn, enum stor
 	query_bind_text(&q, ":task", filter->task);
 	query_bind_text(&q, ":tool", filter->tool);
 	query_bind_text(&q, ":tag", filter->tag);
+	query_bind_text(&q, ":request", filter->request);
+	query_bind_text(&q, ":client", filter->client);
+	query_bind_text(&q, ":file", filter->file);
+	query_bind_int(&q, ":denied", filter->denied);
+	query_bind_int(&q, ":secrets", filter->secrets);
 	query_bind_text(&q, ":owners", listing->owners);
 	query_bind_text(&q, ":after", listing->after);
 	if (which == SQL_EXECUTION_LIST_RECORDED)
@@ -233,33 +238,48 @@ int store_execution_recorded(struct store *store, int64_t *ret, struct err *err)
 	return 0;
 }
 
-int store_execution_find(struct store *store, const char *id, struct store_execution *ret, struct err *err)
+/* The one row of a query that gives two at most: 1 and *ret, or 0; ERR_CONFLICT. Ends the query. */
+static int only_row(struct store *store, struct query *q, const char *id, struct store_execution *ret, struct err *err)
 {
-	struct store_range range;
+	auto_read struct query query = *q;
 	struct store_execution execution;
-	int failed = store_range(id, &range, err);
+	int found = query_next(&query, err);
+	int failed = found > 0 ? read_row(store, &query, &execution, err) : found;
 
-	if (failed < 0)
+	if (failed < 0 || found == 0)
 		return failed;
-	auto_read struct query q = store_read(store, SQL_EXECUTION_FIND, err);
-
-	query_bind_text(&q, ":from", range.from);
-	query_bind_text(&q, ":to", range.to);
-	int found = query_next(&q, err);
-
-	if (found == 0)
-		return err_set(err, ERR_NOT_FOUND, "there is no execution '%s'", id);
-	failed = found < 0 ? found : read_row(store, &q, &execution, err);
-	if (failed < 0)
-		return failed;
-	found = query_next(&q, err);
+	found = query_next(&query, err);
 	if (found == 0) {
 		*ret = execution;
-		return 0;
+		return 1;
 	}
 	store_execution_clear(&execution);
 	return found < 0 ? found
-			 : err_set(err, ERR_CONFLICT, "several executions begin with '%s': give more of the id", id);
+			 : err_set(err, ERR_CONFLICT, "several executions have '%s' in their id: give more of it", id);
+}
+
+int store_execution_find(struct store *store, const char *id, struct store_execution *ret, struct err *err)
+{
+	static const enum store_sql others[] = {SQL_EXECUTION_FIND_PART, SQL_EXECUTION_FIND_REQUEST};
+	struct store_range range;
+	int found = store_range(id, &range, err);
+
+	if (found < 0)
+		return found;
+	struct query first = store_read(store, SQL_EXECUTION_FIND, err);
+
+	query_bind_text(&first, ":from", range.from);
+	query_bind_text(&first, ":to", range.to);
+	found = only_row(store, &first, id, ret, err);
+	for (size_t i = 0; found == 0 && i < ARRAY_SIZE(others) && strlen(id) >= STORE_ID_PART; i++) {
+		struct query other = store_read(store, others[i], err);
+
+		query_bind_text(&other, ":part", id);
+		found = only_row(store, &other, id, ret, err);
+	}
+	if (found == 0)
+		return err_set(err, ERR_NOT_FOUND, "there is no execution '%s'", id);
+	return MIN(found, 0);
 }
 
 #define ROW struct store_execution_file
