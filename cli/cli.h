@@ -103,6 +103,7 @@ struct cli_command {
 	size_t size;                    /* of the command's struct */
 	size_t min_args, max_args;      /* positional arguments; max SIZE_MAX: any number */
 	bool takes_rest;                /* "-- ARGUMENT…" is allowed */
+	bool audits;                    /* is called `audit NAME`, too */
 	/* `options` is the command's struct, filled in. */
 	int (*run)(void *options, struct err *err);
 };
@@ -133,10 +134,12 @@ int cli_parse_expiry(const char *text, int64_t now_us, int64_t *ret_us, struct e
 /* -------- which executions: shared by log and replay */
 struct cli_filter {
 	struct bind_strings verdicts, owners;
-	const char *language, *token, *conversation, *task, *tool, *text, *tag;
+	const char *language, *token, *conversation, *task, *tool, *text, *tag, *request, *client, *file;
+	bool denied, secrets;
 	int64_t since_us, until_us; /* 0: open */
 };
 extern const struct cli_option cli_filter_options[], cli_tag_options[]; /* --tag has another meaning in promote */
+extern const struct cli_option cli_log_options[];                      /* of log alone */
 bool cli_filter_empty(const struct cli_filter *filter);
 bool cli_filter_owner(const struct cli_filter *filter, const char *owner); /* is it named, or none? */
 /* Everything else of *ret is zero; strings are the filter's. */
@@ -178,6 +181,11 @@ void cli_give_way(const struct config *config, const struct cli_priority *priori
  * thread is started. The path is the caller's to free. */
 int cli_scratch(char **ret, struct err *err);
 
+/* Calls `look` whenever the record was written to, until it fails or the reader of our output is gone. The watch is
+ * made before the first look, so that nothing falls between them; a descriptor, or negative. */
+int cli_follow_open(const struct config *config, struct err *err);
+int cli_follow(int watch, int (*look)(void *arg, struct err *err), void *arg, struct err *err);
+
 void cli_store_pointer(struct store **store);
 void cli_jailer_pointer(struct jail_client **client);
 #define auto_store __attribute__((cleanup(cli_store_pointer)))
@@ -209,11 +217,14 @@ void cli_print_diff(FILE *out, const char *diff, const char *indent);
 /* One JSON value, indented when pretty, and a newline. */
 void cli_print_json(FILE *out, struct json_object *value, bool pretty);
 
-/* A table: cells are made printable and cut to the column's maximum; columns are as wide as their widest cell. */
+/* A table: cells are made printable and cut to the column's maximum; columns are as wide as their widest cell. On a
+ * terminal a row fills one line at most: columns that can be spared go, then the widest are cut to their minimum, the
+ * last to what is left. */
 struct cli_column {
 	const char *title;
 	bool right;      /* aligned to the right */
-	int min, max;    /* width in characters; max 0: none (the last column is cut to the terminal's width) */
+	int min, max;    /* width in characters; max 0: none */
+	int spare;       /* above 0: left out where the terminal is too narrow, the lowest first */
 };
 struct cli_table;
 struct cli_table *cli_table_new(const struct cli_column *columns, size_t n_columns);

@@ -146,5 +146,6 @@ const struct cli_command cmd_checkpoint = {
 		"11 history was rewritten or went back: nothing was signed\n",
 	.groups = checkpoint_groups,
 	.size = sizeof(struct checkpoint),
+	.audits = true,
 	.run = checkpoint_run,
 };

@@ -1,26 +1,16 @@
 /*
  * cmd_log.c - `sallyport log`: what ran, newest first, or as it finishes.
  *
- * --follow waits for the database's files to change (inotify on their folder) and then asks for what was recorded since
- * it last looked, at most four times a second, so that a busy server does not keep it busy. It also polls once a
- * second: inotify reports the write, but the commit becomes visible slightly later.
- * The position is a row's place in the order of recording, which no clock decides. It ends with Ctrl-C, or when its
- * reader is gone.
+ * --follow (follow.c) asks for what was recorded since it last looked. The position is a row's place in the order of
+ * recording, which no clock decides. It ends with Ctrl-C, or when its reader is gone.
  */
-#include <errno.h>
-#include <poll.h>
 #include <string.h>
-#include <sys/inotify.h>
-#include <unistd.h>
 
 #include "cli.h"
 #include "lib/base/util.h"
 
 #define LOG_LIMIT_DEFAULT 20
 #define LOG_LIMIT_MAX 1000000
-#define ID_SHOWN 18 /* of a UUIDv7: the millisecond and 12 bits that tell runs of one millisecond apart */
-#define FOLLOW_EVERY_US 250000
-#define FOLLOW_LEAST_MS 1000
 
 struct log_command {
 	struct cli_common common;
@@ -39,16 +29,17 @@ static const struct cli_option log_options[] = {
 };
 static const struct cli_group log_groups[] = {
 	{cli_filter_options, offsetof(struct log_command, filter)},
+	{cli_log_options, offsetof(struct log_command, filter)},
 	{cli_tag_options, offsetof(struct log_command, filter)},
 	{log_options, 0},
 	{0},
 };
 
 static const struct cli_column columns[] = {
-	{"TIME", false, 19, 0},          {"ID", false, ID_SHOWN, 0}, {"OWNER", false, 5, 16},
-	{"CONVERSATION", false, 12, 20}, {"LANGUAGE", false, 8, 12}, {"VERDICT", false, 7, 11},
-	{"TASK", false, 4, 9},           {"WALL", true, 7, 0},       {"CPU", true, 7, 0},
-	{"MEMORY", true, 9, 0},          {"CODE", false, 4, 120}};
+	{"TIME", false, 19, 0, 0},          {"ID", false, 12, 0, 0},           {"OWNER", false, 5, 16, 0},
+	{"CONVERSATION", false, 12, 20, 0}, {"LANGUAGE", false, 8, 12, 4},  {"VERDICT", false, 7, 11, 0},
+	{"TASK", false, 4, 9, 1},        {"WALL", true, 7, 0, 0},           {"CPU", true, 7, 0, 2},
+	{"MEMORY", true, 9, 0, 3},       {"CODE", false, 4, 120, 0}};
 
 struct view {
 	struct cli_table *table; /* NULL: JSON lines */
@@ -77,7 +68,7 @@ static void row_show(struct view *view, const struct store_execution *e)
 	bool over = e->state == STORE_FINISHED;
 	const char *state = over ? e->verdict : cli_state_text(e->state);
 	char time[CLI_TEXT_SIZE], wall[CLI_TEXT_SIZE] = "", cpu[CLI_TEXT_SIZE] = "", memory[CLI_TEXT_SIZE] = "";
-	char id[ID_SHOWN + 1], line[512];
+	char line[512];
 
 	if (!view->table) {
 		auto_json struct json_object *object = cli_execution_json(e);
@@ -87,7 +78,6 @@ static void row_show(struct view *view, const struct store_execution *e)
 		cli_print_json(stdout, object, false);
 		return;
 	}
-	snprintf(id, sizeof(id), "%.*s", ID_SHOWN, e->id);
 	cli_text_time(e->created_us, time);
 	if (over) {
 		cli_text_duration(e->run.wall_us, wall);
@@ -96,7 +86,7 @@ static void row_show(struct view *view, const struct store_execution *e)
 	}
 	first_line(e, line, sizeof(line));
 	cli_table_cell(view->table, time, CLI_PLAIN);
-	cli_table_cell(view->table, id, CLI_DIM);
+	cli_table_cell(view->table, STORE_ID_SHORT(e->id), CLI_DIM);
 	cli_table_cell(view->table, e->owner, CLI_PLAIN);
 	cli_table_cell(view->table, e->conversation, CLI_PLAIN);
 	cli_table_cell(view->table, e->language, CLI_BLUE);
@@ -123,52 +113,29 @@ static int follow_each(void *arg, const struct store_execution *execution)
 	return 0;
 }
 
-static int follow_look(struct view *view, struct store *store, const struct cli_filter *options, struct err *err)
+struct following {
+	struct view *view;
+	struct store *store;
+	const struct cli_filter *filter;
+};
+
+static int follow_look(void *arg, struct err *err)
 {
+	const struct following *following = arg;
+	struct view *view = following->view;
 	struct store_filter filter;
 
-	cli_filter_to_store(options, &filter);
+	cli_filter_to_store(following->filter, &filter);
 	filter.text_in_output = true;
 	filter.follow = true;
 	filter.recorded_after = view->position;
-	int result = store_execution_list(store, &filter, follow_each, view, err);
+	int result = store_execution_list(following->store, &filter, follow_each, view, err);
 
 	if (result < 0)
 		return result;
 	if (view->table)
 		cli_table_print(view->table, stdout);
 	return fflush(stdout) ? err_errno(err, "writing the output") : 0;
-}
-
-/* Waits until the database was written to, for FOLLOW_LEAST_MS at most; 1: our reader is gone. */
-static int follow_wait(int watch, struct err *err)
-{
-	char events[4096] __attribute__((aligned(__alignof__(struct inotify_event))));
-
-	for (;;) {
-		struct pollfd polled[] = {{.fd = watch, .events = POLLIN}, {.fd = STDOUT_FILENO}};
-
-		int ready = poll(polled, ARRAY_SIZE(polled), FOLLOW_LEAST_MS);
-
-		if (ready == 0)
-			return 0;
-		if (ready < 0 && errno != EINTR)
-			return err_errno(err, "poll");
-		if (polled[1].revents & (POLLERR | POLLHUP))
-			return 1;
-		if (!(polled[0].revents & POLLIN))
-			continue;
-		ssize_t length = read(watch, events, sizeof(events));
-
-		for (ssize_t at = 0; at < length;) {
-			const struct inotify_event *event = (const void *)(events + at);
-
-			/* the database and its log, not the index that readers touch too */
-			if (event->len && str_starts(event->name, "sallyport.db") && !strstr(event->name, "-shm"))
-				return 0;
-			at += (ssize_t)(sizeof(*event) + event->len);
-		}
-	}
 }
 
 /* The rows of the first screen: found newest first, gathered because they are shown oldest first. What was recorded
@@ -194,13 +161,14 @@ static int screen_each(void *arg, const struct store_execution *execution)
 static int follow(struct view *view, const struct log_command *log, struct store *store, const struct config *config,
 		  struct err *err)
 {
-	auto_close int watch = inotify_init1(IN_CLOEXEC);
+	auto_close int watch = cli_follow_open(config, err);
 	int result;
 
-	if (watch < 0 || inotify_add_watch(watch, config->data_dir, IN_MODIFY | IN_CREATE | IN_MOVED_TO) < 0)
-		return err_errno(err, "watching %s", config->data_dir);
+	if (watch < 0)
+		return watch;
 	/* the watch exists before the first look: nothing falls between them */
 	struct screen screen = {.position = view->position};
+	struct following following = {view, store, &log->filter};
 
 	cli_filter_to_store(&log->filter, &screen.filter);
 	screen.filter.text_in_output = true;
@@ -217,20 +185,7 @@ static int follow(struct view *view, const struct log_command *log, struct store
 		store_execution_clear(&execution);
 	}
 	free(screen.ids);
-	if (result < 0)
-		return result;
-	while ((result = follow_look(view, store, &log->filter, err)) == 0) {
-		int64_t looked_us = clock_monotonic_us();
-
-		result = follow_wait(watch, err);
-		if (result != 0)
-			return MIN(result, CLI_OK);
-		int64_t early_us = looked_us + FOLLOW_EVERY_US - clock_monotonic_us();
-
-		if (early_us > 0)
-			poll(NULL, 0, (int)(early_us / 1000) + 1);
-	}
-	return result;
+	return result < 0 ? result : cli_follow(watch, follow_look, &following, err);
 }
 
 static int log_run(void *options, struct err *err)
@@ -267,7 +222,7 @@ const struct cli_command cmd_log = {
 	.name = "log",
 	.summary = "List executions, newest first",
 	.help = "Several filters must all match. "
-		"show and replay take the ids that the table shows. "
+		"show and replay take the ids that the table shows, which are the ends of longer ones. "
 		"--json prints one object a line.",
 	.examples = "sallyport log --since 2h --verdict TO\n"
 		"sallyport log --follow --json | jq -r .verdict\n",

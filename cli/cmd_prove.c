@@ -76,5 +76,6 @@ const struct cli_command cmd_prove = {
 	.groups = prove_groups,
 	.size = sizeof(struct prove),
 	.max_args = 1,
+	.audits = true,
 	.run = prove_run,
 };

@@ -213,5 +213,6 @@ const struct cli_command cmd_verify = {
 	.groups = verify_groups,
 	.size = sizeof(struct verify),
 	.max_args = 1,
+	.audits = true,
 	.run = verify_run,
 };

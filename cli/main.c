@@ -4,13 +4,13 @@
 #include <signal.h>
 #include <stdio.h>
 
-#include "cli.h"
+#include "commands.h"
 #include "lib/base/log.h"
 #include "lib/base/util.h"
 
 int main(int argc, char **argv)
 {
-	const struct cli_command *command;
+	const struct cli_command *command, *below;
 
 	if (fill_standard_fds())
 		return err_info(ERR_SYSTEM)->exit; /* nobody to tell */
@@ -34,5 +34,8 @@ int main(int argc, char **argv)
 		cli_complain(&err);
 		return CLI_USAGE;
 	}
+	below = command == &cmd_audit && argc > 2 ? cli_command_find(argv[2]) : NULL;
+	if (below && below->audits)
+		return cli_run(below, argc - 2, argv + 2);
 	return cli_run(command, argc - 1, argv + 1);
 }
