@@ -1,0 +1,190 @@
+#!/usr/bin/env bats
+# What an auditor asks of a record, and the answer in one command, one SELECT (the head of schema.sql says which) and one view of the admin page.
+
+bats_require_minimum_version 1.5.0
+load lib.bash
+
+MODERN='"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}'
+
+token() { # OWNER NAME SCOPES
+	"$SP_BIN/sallyport" token add --config "$SP_CONFIG" --owner "$1" --name "$2" --scope "$3" --json | jq -r .token
+}
+
+# from ADDRESS TOOL ARGUMENTS [NAME=VALUE…]: a call of claude-code, through a load balancer in front of nginx.
+from() {
+	local address=$1 tool=$2
+	printf '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"%s","arguments":%s,"_meta":{%s,%s}}}' "$tool" "$3" "$MODERN" \
+		'"io.modelcontextprotocol/clientInfo":{"name":"claude-code","version":"2.1.0"}' |
+		sp_http POST /mcp HTTP_MCP_PROTOCOL_VERSION=2026-07-28 HTTP_MCP_METHOD=tools/call HTTP_MCP_NAME="$tool" REMOTE_ADDR=10.0.0.2 \
+			"HTTP_X_FORWARDED_FOR=198.51.100.9, $address" "${@:4}"
+	[ "$SP_STATUS" = 200 ]
+}
+
+code() { # CONVERSATION CODE [MEMBERS]
+	jq -nc --arg c "$1" --arg code "$2" "{conversationId: \$c, language: \"python\", code: \$code} + ${3:-null}"
+}
+
+last() { sp_sql 'SELECT id FROM execution ORDER BY id DESC LIMIT 1'; }
+
+# One record for all tests; what is to be found in it is exported.
+setup_file() {
+	sp_setup
+	jq '.gateway.trusted_proxies = ["10.0.0.0/8"] | .metrics.token = "first"' "$SP_CONFIG" >"$SP_DIR/new.json" && mv "$SP_DIR/new.json" "$SP_CONFIG"
+	export SALLYPORT_ADMIN_ENABLED=true
+	sp_counting_server
+	SP_TOKEN=$(token ann laptop run,files)
+	local ann=$SP_TOKEN bob
+	bob=$(token bob phone run,files)
+	OPS=$(token ops desk admin)
+	sp_start_jailer
+	sp_start_gateway
+	from 203.0.113.7 upload_file '{"conversationId": "chat", "filename": "report.csv", "content": "YSxiCjEsMgo="}'
+	REQUEST=$(printf '%032x' 3054)
+	from 203.0.113.7 run_code "$(code chat 'open("report.csv", "a").write("3,4\n"); print("hallo")')" HTTP_X_REQUEST_ID="$REQUEST"
+	RUN=$(last)
+	from 203.0.113.7 run_code "$(code chat 'import ctypes; ctypes.CDLL(None).unshare(0x10000000)')"
+	DENIED=$(last)
+	from 203.0.113.7 run_code "$(code other 'x = "x" * (900 << 20)')"
+	MEMORY=$(last)
+	from 203.0.113.7 run_code "$(code other 'import os; print(len(os.environ["KEY"]))' '{secrets: {KEY: "not-in-the-record"}}')"
+	SECRET=$(last)
+	SP_TOKEN=$bob
+	from 203.0.113.8 run_code "$(code chat 'open("report.csv", "a").write("3,4\n"); print("hallo")')"
+	SAME=$(last)
+	from 203.0.113.8 run_code "$(code gone 'print("to be forgotten")')"
+	GONE=$(last)
+	SP_TOKEN=sp_ann_wrong sp_http POST /mcp REMOTE_ADDR=203.0.113.99 </dev/null
+	SP_TOKEN=$ann
+	local hash
+	hash=$(sp_sql "SELECT hash FROM conversation WHERE owner = 'ann' AND name = 'chat'")
+	SP_BARE=yes sp_http GET "/files/$hash/report.csv" REMOTE_ADDR=203.0.113.50 HTTP_USER_AGENT=curl/8 </dev/null
+	[ "$SP_STATUS" = 200 ]
+	printf 'token=%s&next=/admin/runs' "$OPS" | SP_BARE=yes sp_http POST /admin/sign-in HTTP_SEC_FETCH_SITE=same-origin REMOTE_ADDR=192.0.2.4 \
+		CONTENT_TYPE=application/x-www-form-urlencoded
+	COOKIE=$(sed -n 's/^Set-Cookie: \([^;]*\).*/\1/p' "$SP_DIR/head")
+	SP_BARE=yes sp_http GET "/admin/run/$RUN" "HTTP_COOKIE=$COOKIE" REMOTE_ADDR=192.0.2.4 </dev/null
+	[ "$SP_STATUS" = 200 ]
+	sp_cli forget --owner bob --conversation gone --reason 'ticket 4711' --yes
+	sp_stop "$SP_GATEWAY_PID"
+	jq '.limits.wall_seconds = 31 | .metrics.token = "second"' "$SP_CONFIG" >"$SP_DIR/new.json" && mv "$SP_DIR/new.json" "$SP_CONFIG"
+	sp_start_gateway
+	export OPS REQUEST RUN DENIED MEMORY SECRET SAME GONE COOKIE
+}
+
+teardown_file() {
+	sp_teardown
+}
+
+# ask N: the SELECT of question N of schema.sql's head, with the names of this record.
+ask() {
+	sed -n "s/^-- $1\\. [^?]*?  //p" "$SP_ROOT/schema.sql" >"$SP_DIR/question"
+	[ -s "$SP_DIR/question" ]
+	sp_sql "$(sed -e "s/'ID'/'${2:-$RUN}'/; s/TEXT/hallo/g; s/2026-11-2[01]/2000-01-01/; s/2026-11-27 14:00/2000-01-01/; s/2026-11-27'/2999-01-01'/; s/2026-11-27 14:10/2999-01-01/" "$SP_DIR/question")"
+}
+
+@test "schema.sql: each question has its SELECT" {
+	[[ $(ask 1) == *"|ann|chat|report.csv|uploaded||laptop|203.0.113.7|8|"* ]]
+	[[ $(ask 1) == *"|ann|chat|report.csv|changed|$RUN|laptop|203.0.113.7|12|"* ]]
+	[[ $(ask 1) == *"|ann|chat|report.csv|downloaded||link|203.0.113.50|12|"* ]]
+	[[ $(ask 2) == *"$RUN|OK|"*"$DENIED|OK|"* && $(ask 2) != *"$SAME"* ]]
+	[[ $(ask 3) == *"|ann|$MEMORY|ML|memory|"* ]]
+	[[ $(ask 4) == *"|bob|execution:$GONE|"*'"ticket":"ticket 4711"'* ]]
+	[[ $(ask 5) == "report.csv|changed|12|"* ]]
+	[[ $(ask 6) == *"|$RUN|laptop|203.0.113.7"* ]]
+	ask 7
+	[ -z "$(ask 8)" ]
+	[[ $(ask 9) == *"|ann|4|"*"|bob|2|"* ]]
+	[[ $(ask 10) == *"|admin.login|desk||192.0.2.4"*"|admin.view|desk|$RUN|192.0.2.4"* ]]
+	[ "$(ask 11 | sort)" = "$(printf '%s\n' "$RUN" "$SAME" | sort)" ]
+	[[ $(ask 12) == *"|ann|$DENIED|system call|unshare|"* ]]
+	[[ $(ask 12) == *"||token|unknown|203.0.113.99|1"* || $(ask 12) == *"|token|malformed|203.0.113.99|1"* ]]
+	[[ $(ask 13 "$REQUEST") == *"|$RUN|"* ]]
+	[ "$(ask 14 | wc -l)" = "$(sp_sql 'SELECT count(*) FROM audit')" ]
+	[[ $(ask 15) == *"claude-code/2.1.0|"* ]]
+	[[ $(ask 16) == *"|limits.wall_seconds||31|"* ]]
+	[[ $(ask 16) == *"|metrics.token|secret "*"|secret "* && $(ask 16) != *'|first'* && $(ask 16) != *'|second'* ]]
+	[[ $(ask 17) == Python*interpreter* ]]
+	[ "$(ask 18 | wc -l)" -ge 5 ]
+	[[ $(ask 19) == *"|$SECRET|ann|1" && $(ask 19 | wc -l) = 1 ]]
+	[[ $(ask 20) == "open("*"|ann,bob" || $(ask 20) == "open("*"|bob,ann" ]]
+	[[ $(ask 21) == *"|uploaded|laptop|203.0.113.7"*"|downloaded|link|203.0.113.50"* ]]
+	[ "$(ask 22)" = 1 ]
+	[ "$(grep -cE '^-- [0-9]+\. ' "$SP_ROOT/schema.sql")" = 22 ]
+}
+
+# of KEYS FILTER…: these members of the entries that `audit log` lists, oldest first.
+of() {
+	sp_cli audit log --json --limit 1000 "${@:2}" | jq -r "[$1] | map(. // \"-\") | join(\" \")" | tac
+}
+
+@test "audit log: who, what, about what, from where, with which program and result" {
+	[ "$(of .owner,.token,.conversation,.file,.client_address,.client --kind file.put)" = "ann laptop chat report.csv 203.0.113.7 claude-code/2.1.0" ]
+	[ "$(of .owner,.actor,.conversation,.file,.client_address,.client --kind file.get)" = "ann link chat report.csv 203.0.113.50 curl/8" ]
+	[ "$(of .kind,.owner,.token,.result --request "$REQUEST")" = "run.begin ann laptop done
+run.end ann laptop OK" ]
+	[ "$(of .client_address,.client,.run --request "$REQUEST" --kind run.end)" = "203.0.113.7 claude-code/2.1.0 $RUN" ]
+	[ "$(of .kind,.token,.run,.client_address --kind 'admin.*')" = "admin.login desk - 192.0.2.4
+admin.view desk $RUN 192.0.2.4" ]
+	[ "$(of .result,.client_address,.facts.count --kind auth.denied)" = "refused 203.0.113.99 1" ]
+	[ "$(of .run --address 203.0.113.8 --kind run.end)" = "$SAME" ] # of the other the address went with its content
+	[ "$(of .kind --run "${RUN:24}" | wc -l)" = 0 ] # --run takes the beginning
+	[[ $(of .kind --run "$RUN") == "run.begin"*"run.end"*"admin.view"* ]]
+	[ "$(of .conversation --conversation chat --owner bob --kind conversation.new)" = chat ]
+	[ "$(of .kind --file report.csv | sort -u | paste -sd' ')" = "file.get file.put" ]
+	[ "$(of .kind --client 'curl/*')" = file.get ]
+	[ -z "$(of .kind --until 2000-01-01)" ]
+	[ "$(of .n --since 2000-01-01 | wc -l)" = "$(sp_sql 'SELECT count(*) FROM audit')" ]
+	[ "$(of '.facts.changes,(.details.changes[] | select(.member == "limits.wall_seconds") | .new)' --kind config | tail -n 1)" = "2 31" ]
+	run sp_cli audit log --kind file.put
+	[[ $output == *"TIME"*"KIND"*"OWNER"*"BY"*"RESULT"*"FROM"*"ABOUT"*"file.put"*"ann"*"laptop"*"done"*"203.0.113.7"*"chat/report.csv"* ]]
+	run -2 sp_cli audit list
+	[[ $output == *"'list' is none of log, verify, prove, checkpoint"* ]]
+}
+
+@test "audit log: what was forgotten is named no more" {
+	[ "$(of .owner,.conversation,.details --kind conversation.new | grep -c gone)" = 0 ]
+	[ "$(of .kind,.owner,.details.ticket,.result --run "$GONE" | tail -n 1)" = "content.erase bob ticket 4711 done" ]
+	[ "$(sp_sql "SELECT client_address IS NULL AND client IS NULL FROM execution WHERE id = '$GONE'")" = 1 ]
+	sp_cli audit verify
+}
+
+@test "audit log --follow shows entries as they come" {
+	"$SP_BIN/sallyport" audit log --config "$SP_CONFIG" --follow --json --kind 'token.*' --limit 1 >"$SP_DIR/followed" 3>&- &
+	local pid=$!
+	sp_until "$pid" grep -q token.add "$SP_DIR/followed"
+	[ "$(wc -l <"$SP_DIR/followed")" = 1 ]
+	token eve new run
+	sp_until "$pid" grep -q '"owner":"eve"' "$SP_DIR/followed"
+	kill "$pid"
+	wait "$pid" || true
+	[ "$(jq -r .owner "$SP_DIR/followed" | paste -sd' ')" = "ops eve" ]
+}
+
+@test "log and show find runs by what an auditor knows of them" {
+	ids() { sp_cli log --json "$@" | jq -r .id | paste -sd' '; }
+	[ "$(ids --request "$REQUEST")" = "$RUN" ]
+	[ "$(ids --file 'report.*')" = "$SAME $RUN" ]
+	[ "$(ids --client 'claude-code/*' --limit 100 | wc -w)" = 5 ]
+	[ "$(ids --denied)" = "$DENIED" ]
+	[ "$(ids --secrets)" = "$SECRET" ]
+	[ "$(sp_cli show "$REQUEST" --json | jq -r '.id, .client_address, .client' | paste -sd' ')" = "$RUN 203.0.113.7 claude-code/2.1.0" ]
+	[[ $(sp_cli log) == *" ${RUN:24} "* ]]
+	[ "$(sp_cli show "${RUN:24}" --stdout)" = hallo ]
+	run -3 sp_cli show "${RUN:24}ff"
+}
+
+@test "an address is kept as far as the configuration says" {
+	export SALLYPORT_GATEWAY_CLIENT_ADDRESSES=network
+	sp_stop "$(tail -1 "$SP_DIR/pids")"
+	sp_start_gateway
+	from 2001:db8:1:2::7 run_code "$(code network 'print(1)')"
+	[ "$(sp_sql 'SELECT client_address FROM execution ORDER BY id DESC LIMIT 1')" = 2001:db8:1::/48 ]
+	sp_stop "$SP_GATEWAY_PID"
+	SALLYPORT_GATEWAY_CLIENT_ADDRESSES=none sp_start_gateway
+	from 203.0.113.7 run_code "$(code none 'print(1)')"
+	[ "$(sp_sql 'SELECT client_address IS NULL FROM execution ORDER BY id DESC LIMIT 1')" = 1 ]
+	sp_stop "$SP_GATEWAY_PID"
+	unset SALLYPORT_GATEWAY_CLIENT_ADDRESSES
+	sp_start_gateway
+	sp_cli audit verify
+}
