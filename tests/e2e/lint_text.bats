@@ -54,6 +54,8 @@ conf_page() {
 	rm docs/architecture.md
 	printf '\t{.name = "data_dir", .type = 1},\n\tPART(limits, pids, BIND_INT, 1, 2, "x"),\n' >lib/base/config.c
 	conf_page >docs/sallyport.conf.5
+	found docs "lib/base/config.c:2: nothing reads the member limits.pids"
+	echo '/* config->limits.pids, limits->tmp_mb */' >lib/base/reads.c
 	clean docs
 	conf_page | sed 's/limits.pids/limits.pidz/' >docs/sallyport.conf.5
 	found docs "docs/sallyport.conf.5:1: member limits.pids is not described" 2
