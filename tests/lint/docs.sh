@@ -36,7 +36,7 @@ check_read() {
 		grep -qE "\b${name//./\\.}\b" <<<"$all" || finding "lib/base/config.c:$line: nothing reads the member $name"
 	done < <(sed -nE 's/^\t(PART|FLAGGED)\(([a-z_]+), ([a-z_]+),.*/\2.\3/; T; =; p' lib/base/config.c | paste -d: - -)
 	[ ! -e "$limits" ] || while IFS=: read -r line name; do
-		grep -qE "[.>]$name\b|\b$name[,)]" <<<"$all" || grep -qE "^[A-Z]+_LIMIT\(.*\b$name\b" "$limits" || finding "$limits:$line: nothing reads the limit $name"
+		grep -qE "[.>]${name}\b|\b${name}[,)]" <<<"$all" || grep -qE "^[A-Z]+_LIMIT\(.*\b$name\b" "$limits" || finding "$limits:$line: nothing reads the limit $name"
 	done < <(sed -nE 's/^LIMIT\(([a-z_]+), .*/\1/; T; =; p' "$limits" | paste -d: - -)
 }
 
