@@ -29,11 +29,12 @@ struct scan {
 	const char *text;
 	size_t length;
 	size_t at;
-	int depth, values;
+	int depth, values, values_max;
 	struct buf arena; /* unescaped keys of all open objects */
 	struct key *keys;
 	size_t n_keys, keys_size;
-	bool pairs; /* some escape was a surrogate pair */
+	bool halves; /* half of a surrogate pair is U+FFFD, not an error */
+	bool pairs;  /* some escape was a surrogate pair, or half of one */
 	struct err *err;
 };
 
@@ -173,15 +174,18 @@ static int32_t scan_code_point(struct scan *scan)
 {
 	size_t start = scan->at - 2;
 	int32_t code = take_hex4(scan), low;
+	const size_t behind = scan->at;
 
 	if (code < 0)
 		return fail_at(scan, start, "an escape \\u without four hex digits");
 	if (code < 0xd800 || code > 0xdfff)
 		return code;
 	low = code < 0xdc00 && take(scan, '\\') && take(scan, 'u') ? take_hex4(scan) : -1;
-	if (low < 0xdc00 || low > 0xdfff)
-		return fail_at(scan, start, "half of a surrogate pair");
 	scan->pairs = true;
+	if (low < 0xdc00 || low > 0xdfff) {
+		scan->at = behind;
+		return scan->halves ? UTF8_REPLACEMENT : fail_at(scan, start, "half of a surrogate pair");
+	}
 	return 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00);
 }
 
@@ -360,7 +364,7 @@ static int scan_value(struct scan *scan)
 	int result;
 
 	skip_blanks(scan);
-	if (++scan->values > JSON_VALUES_MAX)
+	if (++scan->values > scan->values_max)
 		return fail(scan, "more than 262144 values");
 	switch (peek(scan)) {
 	case '{':
@@ -389,36 +393,34 @@ static int scan_value(struct scan *scan)
 	return result;
 }
 
-/* As json_scan; *ret_pairs (always written): is there an escaped surrogate pair? */
-static int scan_text(const char *text, size_t length, bool *ret_pairs, struct err *err)
+/* As json_scan. The caller has set halves and values_max; pairs and values are then what was found. */
+static int scan_text(struct scan *scan)
 {
-	struct scan scan = {.text = text, .length = length, .err = err};
 	int result;
 
-	if (length > INT_MAX - 1)
-		return err_set(err, ERR_INVALID, "not JSON: longer than 2 GiB");
-	buf_init(&scan.arena, length);
-	result = scan_value(&scan);
-	if (result == 0 && scan.at < length)
-		result = fail(&scan, "something behind the end");
-	buf_clear(&scan.arena);
-	free(scan.keys);
-	*ret_pairs = scan.pairs;
+	if (scan->length > INT_MAX - 1)
+		return err_set(scan->err, ERR_INVALID, "not JSON: longer than 2 GiB");
+	buf_init(&scan->arena, scan->length);
+	result = scan_value(scan);
+	if (result == 0 && scan->at < scan->length)
+		result = fail(scan, "something behind the end");
+	buf_clear(&scan->arena);
+	free(scan->keys);
 	return result;
 }
 
 int json_scan(const char *text, size_t length, struct err *err)
 {
-	bool pairs;
+	struct scan scan = {.text = text, .length = length, .values_max = JSON_VALUES_MAX, .err = err};
 
-	return scan_text(text, length, &pairs, err);
+	return scan_text(&scan);
 }
 
-/* Fills `out` (which it initialises) with the text, which passed the scan; writes its surrogate pairs as UTF-8: json-c
- * 0.16 turns some of them (\ud836\ude00, all of U+1D800 to U+1DFFF and their like) into U+FFFD. */
+/* Fills `out` (which it initialises) with the text, which passed the scan; writes its surrogate pairs and halves as
+ * UTF-8: json-c 0.16 turns some of them (\ud836\ude00, all of U+1D800 to U+1DFFF and their like) into U+FFFD. */
 static void write_out_pairs(struct buf *out, const char *text, size_t length)
 {
-	struct scan scan = {.text = text, .length = length};
+	struct scan scan = {.text = text, .length = length, .halves = true};
 
 	buf_init(out, length);
 	while (scan.at < length) {
@@ -431,7 +433,7 @@ static void write_out_pairs(struct buf *out, const char *text, size_t length)
 			break;
 		int32_t code = take(&scan, 'u') ? scan_code_point(&scan) : 0;
 
-		if (code >= 0x10000) {
+		if (code >= 0x10000 || code == UTF8_REPLACEMENT) {
 			add_code_point(out, (uint32_t)code);
 		} else { /* json-c reads this escape right: the two bytes go as they are, what follows as text */
 			buf_add(out, text + start, 2);
@@ -447,23 +449,13 @@ void json_put_pointer(struct json_object **object)
 	json_object_put(*object);
 }
 
-int json_parse(const char *text, size_t length, struct json_object **ret, struct err *err)
+/* The document of a text that passed the scan. */
+static int build(const char *text, size_t length, struct json_object **ret, struct err *err)
 {
-	struct json_tokener *tokener;
+	struct json_tokener *tokener = json_tokener_new_ex(JSON_DEPTH_MAX + 1); /* scalars inside count as a level */
 	struct json_object *object;
 	enum json_tokener_error state;
-	auto_buf struct buf plain = {0};
-	bool pairs;
-	int result = scan_text(text, length, &pairs, err);
 
-	if (result < 0)
-		return result;
-	if (pairs) {
-		write_out_pairs(&plain, text, length);
-		text = plain.data;
-		length = plain.length;
-	}
-	tokener = json_tokener_new_ex(JSON_DEPTH_MAX + 1); /* json-c counts the scalars inside as a level */
 	if (tokener == NULL)
 		abort();
 	json_tokener_set_flags(tokener, JSON_TOKENER_STRICT);
@@ -479,6 +471,47 @@ int json_parse(const char *text, size_t length, struct json_object **ret, struct
 			       json_tokener_error_desc(state));
 	*ret = object;
 	return 0;
+}
+
+static int parse(struct scan *scan, struct json_object **ret)
+{
+	auto_buf struct buf plain = {0};
+	int result = scan_text(scan);
+
+	if (result < 0)
+		return result;
+	if (!scan->pairs)
+		return build(scan->text, scan->length, ret, scan->err);
+	write_out_pairs(&plain, scan->text, scan->length);
+	return build(plain.data, plain.length, ret, scan->err);
+}
+
+int json_parse(const char *text, size_t length, struct json_object **ret, struct err *err)
+{
+	struct scan scan = {.text = text, .length = length, .values_max = JSON_VALUES_MAX, .err = err};
+
+	return parse(&scan, ret);
+}
+
+int json_parse_received(const char *text, size_t length, struct json_object **ret, struct err *err)
+{
+	const size_t mark = utf8_mark(text, length);
+	struct scan scan = {.text = text + mark,
+			    .length = length - mark,
+			    .values_max = JSON_VALUES_MAX,
+			    .halves = true,
+			    .err = err};
+
+	return parse(&scan, ret);
+}
+
+int json_parse_budget(const char *text, size_t length, int *values, struct json_object **ret, struct err *err)
+{
+	struct scan scan = {.text = text, .length = length, .values_max = MIN(*values, JSON_VALUES_MAX), .err = err};
+	int result = parse(&scan, ret);
+
+	*values -= MIN(scan.values, *values);
+	return result;
 }
 
 /* Overwrites comments with blanks, newlines kept, so that positions in errors stay right. */

@@ -26,6 +26,10 @@ void json_put_pointer(struct json_object **object);
 /* One JSON text (any value), blanks around it allowed; *ret is the caller's (json_object_put). ERR_INVALID names what
  * and at which byte. `null` gives *ret == NULL. */
 int json_parse(const char *text, size_t length, struct json_object **ret, struct err *err);
+/* What clients send over a wire: as json_parse, behind a byte order mark, and half of a surrogate pair is U+FFFD. */
+int json_parse_received(const char *text, size_t length, struct json_object **ret, struct err *err);
+/* As json_parse, of at most *values values (JSON_VALUES_MAX too), which are subtracted, also on failure. */
+int json_parse_budget(const char *text, size_t length, int *values, struct json_object **ret, struct err *err);
 /* As json_parse after comments (// … and slash-star) were blanked out: for configuration and runner files. */
 int json_parse_commented(const char *text, size_t length, struct json_object **ret, struct err *err);
 /* Only the scan, without building anything: 0 or ERR_INVALID. What it accepts is RFC 8259 JSON (fuzzed against

@@ -6,6 +6,9 @@
  */
 #include "text.h"
 
+#include <string.h>
+#include <strings.h>
+
 #include "util.h"
 
 #define BASE64_BLOCK 1024 /* groups that are decoded before they go into the buffer */
@@ -130,4 +133,54 @@ int base64_decode(const char *text, size_t length, struct buf *out, struct err *
 	return err_set(err, ERR_INVALID,
 		       "not base64: character %zu is missing (the length must be a multiple of four, padded with =)",
 		       length + 1);
+}
+
+/* A part of a text. */
+struct span {
+	const char *at;
+	size_t length;
+};
+
+/* Without the characters of `blanks` at its ends. */
+static struct span trimmed(struct span span, const char *blanks)
+{
+	for (; span.length > 0 && strchr(blanks, *span.at) != NULL && *span.at != '\0'; span.length--)
+		span.at++;
+	while (span.length > 0 && strchr(blanks, span.at[span.length - 1]) != NULL && span.at[span.length - 1] != '\0')
+		span.length--;
+	return span;
+}
+
+/* Behind the head of a data: URI. A URI that is not base64 stays as it is. */
+static struct span behind_head(struct span text)
+{
+	static const char scheme[] = "data:", base64[] = ";base64";
+	const char *comma = memchr(text.at, ',', text.length);
+	const size_t head = comma != NULL ? (size_t)(comma - text.at) : 0;
+
+	if (head < sizeof(scheme) + sizeof(base64) - 2 || strncasecmp(text.at, scheme, sizeof(scheme) - 1) != 0 ||
+	    strncasecmp(comma - (sizeof(base64) - 1), base64, sizeof(base64) - 1) != 0)
+		return text;
+	return (struct span){comma + 1, text.length - head - 1};
+}
+
+/* Blanks count as wrong unless they are at the ends of a line: words between blanks are no base64. */
+int base64_decode_meant(const char *text, size_t length, struct buf *out, struct err *err)
+{
+	struct span left = behind_head(trimmed((struct span){text, length}, " \t\r\n"));
+	auto_buf struct buf plain = {0};
+
+	buf_init(&plain, length + 4);
+	while (left.length > 0) {
+		const char *newline = memchr(left.at, '\n', left.length);
+		const size_t taken = newline != NULL ? (size_t)(newline - left.at) + 1 : left.length;
+		const struct span line = trimmed((struct span){left.at, taken}, " \t\r\n");
+
+		for (size_t i = 0; i < line.length; i++)
+			buf_putc(&plain, line.at[i] == '-' ? '+' : line.at[i] == '_' ? '/' : line.at[i]);
+		left = (struct span){left.at + taken, left.length - taken};
+	}
+	for (size_t over = plain.length % 4; over > 1 && over < 4; over++)
+		buf_putc(&plain, '=');
+	return base64_decode(plain.data, plain.length, out, err);
 }

@@ -15,3 +15,6 @@ void base64_encode(struct buf *out, const void *data, size_t length);
 /* Standard alphabet, padding required, no blanks, canonical last digits; ERR_INVALID says at which character it fails.
  */
 int base64_decode(const char *text, size_t length, struct buf *out, struct err *err);
+/* As people and models send it: line ends within, blanks around lines, padding left out, the alphabet of URLs (- and
+ * _), and behind "data:TYPE;base64,". */
+int base64_decode_meant(const char *text, size_t length, struct buf *out, struct err *err);

@@ -2,6 +2,7 @@
 #include "utf8.h"
 
 #include <stdint.h>
+#include <string.h>
 
 #include "util.h"
 
@@ -10,6 +11,13 @@
 static bool is_continuation(char byte)
 {
 	return ((unsigned char)byte & 0xc0) == 0x80;
+}
+
+size_t utf8_mark(const char *data, size_t length)
+{
+	static const char mark[] = "\xef\xbb\xbf";
+
+	return length >= sizeof(mark) - 1 && memcmp(data, mark, sizeof(mark) - 1) == 0 ? sizeof(mark) - 1 : 0;
 }
 
 size_t utf8_length(const char *data, size_t length)

@@ -8,6 +8,10 @@
 
 #include "buf.h"
 
+#define UTF8_REPLACEMENT 0xfffd /* U+FFFD stands for what is no character */
+
+/* Bytes of the byte order mark that data begins with: 3 or 0. */
+size_t utf8_mark(const char *data, size_t length);
 /* Bytes of the character that data begins with (1 to 4), 0 if it begins with none. A NUL is a character of one byte. */
 size_t utf8_length(const char *data, size_t length);
 bool utf8_valid(const char *data, size_t length);

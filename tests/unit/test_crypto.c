@@ -52,6 +52,45 @@ static void test_base64_vectors(void **state)
 	}
 }
 
+/* As clients and models send it. */
+static void test_base64_meant(void **state)
+{
+	static const struct {
+		const char *text, *bytes;
+	} tries[] = {
+		{"aGVsbG8=", "hello"},
+		{"aGVs\nbG8=\n", "hello"},
+		{"  aGVs\r\n\tbG8= \r\n", "hello"},
+		{"aGVsbG8", "hello"},
+		{"aGVsbA", "hell"},
+		{"data:text/plain;base64,aGVsbG8=", "hello"},
+		{"DATA:;charset=utf-8;BASE64,aGVsbG8", "hello"},
+		{"\n data:text/plain;base64,\naGVsbG8=\n", "hello"},
+		{"Pz8/Pj4-", "?""?""?>>>"},
+		{"Pz8_Pj4-", "?""?""?>>>"},
+		{"", ""},
+		{"a", NULL},
+		{"aGVsbG8=x", NULL},
+		{"aGVs=bG8", NULL},
+		{"some words", NULL},
+		{"aGVs bG8=", NULL},
+		{"data:text/plain,aGVsbG8=", NULL},
+		{"{\"a\":1}", NULL},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(tries); i++) {
+		auto_buf struct buf out = {0};
+
+		buf_init(&out, 1000);
+		int result = base64_decode_meant(tries[i].text, strlen(tries[i].text), &out, NULL);
+
+		if (result != (tries[i].bytes ? 0 : -ERR_INVALID))
+			fail_msg("%s", tries[i].text);
+		assert_string_equal(out.data, tries[i].bytes ? tries[i].bytes : "");
+	}
+}
+
 static void test_base64_round_trip(void **state)
 {
 	uint8_t bytes[257], large[10000];
@@ -233,6 +272,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_hex),
 		cmocka_unit_test(test_base64_vectors),
+		cmocka_unit_test(test_base64_meant),
 		cmocka_unit_test(test_base64_round_trip),
 		cmocka_unit_test(test_base64_refused),
 		cmocka_unit_test(test_sha256),

@@ -108,6 +108,53 @@ static void check_print(const char *text, size_t length, const char *expected)
 	assert_string_equal(out.data, expected);
 }
 
+/* What clients send: a byte order mark is passed over, half of a surrogate pair is U+FFFD; all else is as ever. */
+static void test_received(void **state)
+{
+	static const struct {
+		const char *text, *printed;
+	} cases[] = {
+		{"\xef\xbb\xbf{\"a\":1}", "{\"a\":1}"},
+		{"\xef\xbb\xbf", NULL},
+		{" \xef\xbb\xbf{}", NULL},
+		{"\"\\ud83d\"", "\"\xef\xbf\xbd\""},
+		{"\"a\\udc00b\"", "\"a\xef\xbf\xbd" "b\""},
+		{"\"\\ud83d\\u0041\"", "\"\xef\xbf\xbd" "A\""},
+		{"\"\\ud83d\\n\"", "\"\xef\xbf\xbd\\n\""},
+		{"\"\\ud83d\\ud83d\\ude00\"", "\"\xef\xbf\xbd\xf0\x9f\x98\x80\""},
+		{"{\"\\ud800\":1}", "{\"\xef\xbf\xbd\":1}"},
+		{"{\"\\ud800\":1,\"\\ud801\":2}", NULL},
+		{"\"\\ud83\"", NULL},
+		{"\"\\ufffd\\ud83d\\ude00\"", "\"\xef\xbf\xbd\xf0\x9f\x98\x80\""},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		auto_json struct json_object *object = NULL;
+		auto_buf struct buf out = {0};
+		int result = json_parse_received(cases[i].text, strlen(cases[i].text), &object, NULL);
+
+		assert_int_equal(result, cases[i].printed ? 0 : -ERR_INVALID);
+		buf_init(&out, 1000);
+		json_print(&out, object);
+		if (cases[i].printed)
+			assert_string_equal(out.data, cases[i].printed);
+	}
+}
+
+static void test_budget(void **state)
+{
+	auto_json struct json_object *object = NULL, *other = NULL;
+	int values = 5;
+
+	(void)state;
+	assert_int_equal(json_parse_budget("[1,2]", 5, &values, &object, NULL), 0);
+	assert_int_equal(values, 2);
+	assert_int_equal(json_parse_budget("[1,2]", 5, &values, &other, NULL), -ERR_INVALID);
+	assert_int_equal(values, 0);
+	assert_null(other);
+}
+
 /* Text that is JSON already is printed as it is, and only that: the same text as a string is quoted. */
 static void test_printed(void **state)
 {
@@ -359,6 +406,8 @@ static void test_doubles(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_received),
+		cmocka_unit_test(test_budget),
 		cmocka_unit_test(test_printed),	cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_round_trip), cmocka_unit_test(test_nul_in_value),
 		cmocka_unit_test(test_depth),	cmocka_unit_test(test_values),
