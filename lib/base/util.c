@@ -15,7 +15,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define STR_NEAR_MAX    64 /* longer words are compared exactly */
 #define STR_NEAR_ERRORS 2
 #define READ_STEP       65536
 

@@ -72,6 +72,7 @@ static inline bool streq(const char *a, const char *b)
 }
 bool str_starts(const char *text, const char *prefix);
 bool str_ends(const char *text, const char *suffix);
+#define STR_NEAR_MAX 64 /* longer words are compared exactly */
 /* Are they the same but for letter case or up to two typing errors? For "did you mean …". */
 bool str_near(const char *a, const char *b);
 
