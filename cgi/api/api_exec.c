@@ -9,6 +9,7 @@
 
 #include "api.h"
 #include "cgi/http/files.h"
+#include "lib/base/bind_meant.h"
 #include "lib/base/util.h"
 #include "lib/job/job.h"
 #include "lib/store/blob/store_blob.h"
@@ -43,46 +44,22 @@ static const struct bind body_table[] = {
 	{0},
 };
 
-/* Members that the table does not have. */
-static void drop_unknown(struct json_object *object, const struct bind *table)
-{
-	struct lh_entry *entry = json_object_get_object(object)->head, *next;
-
-	for (; entry; entry = next) {
-		const char *key = lh_entry_k(entry);
-		const struct bind *row = table;
-
-		next = entry->next;
-		while (row->name && !streq(row->name, key))
-			row++;
-		if (!row->name)
-			json_object_object_del(object, key);
-	}
-}
-
 static int parse(const struct buf *text, struct json_object **ret, struct exec_body *body, struct err *err)
 {
-	auto_json struct json_object *document = NULL;
-	int result = json_parse(text->data, text->length, &document, err);
+	auto_json struct json_object *document = NULL, *meant = NULL;
+	int result = json_parse_received(text->data, text->length, &document, err);
 
 	if (result < 0)
 		return result;
 	if (!json_object_is_type(document, json_type_object))
 		return err_set(err, ERR_INVALID, "the body must be a JSON object");
-	drop_unknown(document, body_table);
-	struct json_object *files = json_get(document, "files", json_type_array);
-
-	for (size_t i = 0; files && i < json_object_array_length(files); i++) {
-		struct json_object *one = json_object_array_get_idx(files, i);
-
-		if (json_object_is_type(one, json_type_object))
-			drop_unknown(one, ref_table);
-	}
-	result = bind_parse_asked(body_table, document, body, err);
+	result = bind_as_meant(body_table, document, &meant, NULL, err);
+	if (result == 0)
+		result = bind_parse_asked(body_table, meant, body, err);
 	if (result == 0 && body->session && *body->session && !api_id_valid(body->session))
 		result = err_member(err, "session_id", "must be one that an answer named");
 	if (result == 0)
-		*ret = steal(&document);
+		*ret = steal(&meant);
 	else
 		bind_clear(body_table, body);
 	return result;

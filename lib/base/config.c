@@ -169,6 +169,8 @@ static const struct bind upstream_table[] = {
 static const struct bind tools_table[] = {
 	PART(tools, text, BIND_STRING, 1, 16, "form of run_code's text block: plain or json"),
 	PART(tools, links, BIND_BOOL, 0, 0, "also list files as resource links"),
+	PART(tools, strict, BIND_BOOL, 0, 0,
+	     "refuse arguments that are not exactly what the schema says: texts of values, unknown members"),
 	PART(tools, sets, BIND_STRINGS, 0, 8, "additional tool sets: isolator, interpreter, bridge, snippets"),
 	PART(tools, bridge_output, BIND_STRING, 1, 16, "form of run_python's text block: compact or toon"),
 	PART(tools, snippets_dir, BIND_STRING, 0, PATH_MAX,

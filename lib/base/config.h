@@ -55,6 +55,7 @@ struct config {
 	struct {
 		const char *text; /* of run_code's text block: "plain", or "json" as the system that it replaces */
 		bool links;          /* resource_link blocks for the files of a result */
+		bool strict;         /* arguments exactly as the schemas have them (lib/base/bind_meant.h) */
 		struct bind_strings sets; /* "isolator", "interpreter", "bridge", "snippets" */
 		const char *bridge_output; /* of run_python's text block: "compact", "toon" */
 		const char *snippets_dir; /* programs that become snippets at the start; "" = none */
