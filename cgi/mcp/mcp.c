@@ -55,6 +55,48 @@ int mcp_require(struct mcp_call *call, const char *capability)
 	return mcp_fail(call, RPC_MISSING_CAPABILITY, "Missing required client capability: %s", capability);
 }
 
+int mcp_results(struct mcp_call *call)
+{
+	struct json_object *meta = json_get(call->message->params, "_meta", json_type_object), *asked = NULL;
+	struct store_token *token = &call->exchange->token;
+
+	if (!json_object_object_get_ex(meta, TOOL_RESULTS_ASKED, &asked))
+		return 0;
+	const char *word = json_get_string(meta, TOOL_RESULTS_ASKED);
+
+	if (!word || !config_results_valid(word))
+		return mcp_fail(call, RPC_INVALID_PARAMS,
+				"Invalid params: _meta: " TOOL_RESULTS_ASKED
+				" must be content, structured, both or none");
+	snprintf(token->results, sizeof(token->results), "%s", word);
+	return 0;
+}
+
+int mcp_arguments(struct mcp_call *call, struct json_object **ret)
+{
+	struct json_object *arguments = NULL;
+
+	if (call->message->params)
+		json_object_object_get_ex(call->message->params, "arguments", &arguments);
+	if (json_object_is_type(arguments, json_type_string))
+		return mcp_fail(call, RPC_INVALID_PARAMS,
+				"Invalid params: arguments: must be an object, not a text: send the object itself, "
+				"{\"name\": \"value\"}, not its JSON between quotes");
+	if (arguments && !json_object_is_type(arguments, json_type_object))
+		return mcp_fail(call, RPC_INVALID_PARAMS, "Invalid params: arguments: must be an object");
+	*ret = arguments;
+	return 0;
+}
+
+struct json_object *mcp_cursor(const struct mcp_call *call)
+{
+	struct json_object *cursor = NULL;
+
+	if (call->message->params)
+		json_object_object_get_ex(call->message->params, "cursor", &cursor);
+	return json_object_is_type(cursor, json_type_string) && json_object_get_string_len(cursor) == 0 ? NULL : cursor;
+}
+
 void (*mcp_observer)(const struct mcp_seen *seen);
 
 void mcp_observe(const struct mcp_call *call, struct json_object *message)

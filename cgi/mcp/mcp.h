@@ -114,6 +114,13 @@ bool mcp_offers(const struct mcp_call *call, const char *capability);
 /* A JSON-RPC id as text, the caller's: how requests are distinguished within a session. */
 char *mcp_id_text(struct json_object *id);
 
+/* Which details the request asks for in its _meta, in place of the address and the token (tools.h). */
+int mcp_results(struct mcp_call *call);
+/* params.arguments, NULL where it is absent or null; what is no object fails, and of a text the error says how to send
+ * it. */
+int mcp_arguments(struct mcp_call *call, struct json_object **ret);
+/* params.cursor of a list; NULL: absent, null or "", which is the first page. */
+struct json_object *mcp_cursor(const struct mcp_call *call);
 /* Methods of both eras, and subscriptions/listen of the modern one. */
 int mcp_tools_list(struct mcp_call *call);
 int mcp_tools_call(struct mcp_call *call);

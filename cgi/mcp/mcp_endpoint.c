@@ -102,7 +102,7 @@ bool mcp_read_document(struct http_exchange *exchange, struct json_object **ret)
 	}
 	if (read_body(exchange, &body) < 0)
 		return false;
-	if (json_parse(body.data, body.length, ret, &err) < 0) {
+	if (json_parse_received(body.data, body.length, ret, &err) < 0) {
 		err_wrap(&err, "Parse error");
 		mcp_reply_error(reply, 400, NULL, RPC_PARSE_ERROR, err.text);
 		return false;
@@ -131,8 +131,9 @@ static void post(struct http_exchange *exchange, const char *version)
 		return;
 	const struct rpc_message *message = &request.message;
 
+	/* A revision that we do not know may have one, and is negotiated. */
 	if (message->kind == RPC_REQUEST && streq(message->method, "initialize") && !request.modern && !request.named &&
-	    mcp_revision_claims_modern(version)) {
+	    mcp_revision_claims_modern(version) && mcp_revision_find(version)) {
 		mcp_reply_error(exchange->reply, 400, message->id, RPC_HEADER_MISMATCH,
 				"Header mismatch: the revision in MCP-Protocol-Version has no initialize");
 	} else if (!request.modern) {

@@ -139,10 +139,11 @@ void legacy_handle(struct mcp_call *call, const struct mcp_method *method)
 
 char *mcp_id_text(struct json_object *id)
 {
+	auto_json struct json_object *plain = rpc_id(id);
 	auto_buf struct buf text = {0};
 
 	buf_init(&text, SIZE_MAX);
-	json_print(&text, id);
+	json_print(&text, plain);
 	return buf_steal(&text, NULL);
 }
 

@@ -159,6 +159,27 @@ static bool header_matches(const struct request *request, const struct tool_head
 	return false;
 }
 
+static void refuse_version(struct reply *reply, struct json_object *id, const char *requested)
+{
+	struct json_object *data = json_object_new_object();
+
+	json_add(data, "supported", supported());
+	json_add_string(data, "requested", requested);
+	struct json_object *answer = rpc_error(id, RPC_UNSUPPORTED_VERSION, "Unsupported protocol version", data);
+
+	mcp_observe(NULL, answer);
+	mcp_reply(reply, 400, answer);
+}
+
+/* A client of a later revision, whose envelope may be another, learns what there is. */
+static bool is_later(const struct mcp_request *request, const char *version)
+{
+	struct json_object *meta = json_get(request->message.params, "_meta", json_type_object);
+	const char *named = json_get_string(meta, MCP_META_VERSION);
+
+	return version && !mcp_revision_find(version) && (!request->named || (named && streq(named, version)));
+}
+
 /* Steps a to e; true: go on, in this revision. */
 static bool ladder(struct http_exchange *exchange, const struct mcp_request *request, const char *version,
 		   const struct mcp_revision **ret)
@@ -168,6 +189,10 @@ static bool ladder(struct http_exchange *exchange, const struct mcp_request *req
 	struct reply *reply = exchange->reply;
 	struct err err = ERR_INIT;
 
+	if (is_later(request, version)) {
+		refuse_version(reply, message->id, version);
+		return false;
+	}
 	if (modern_envelope(message->params, &err) < 0) {
 		mcp_reply_error(reply, 400, message->id, RPC_INVALID_PARAMS, err.text);
 		return false;
@@ -183,15 +208,7 @@ static bool ladder(struct http_exchange *exchange, const struct mcp_request *req
 	const struct mcp_revision *revision = mcp_revision_find(requested);
 
 	if (!revision || !revision->modern) {
-		struct json_object *data = json_object_new_object();
-
-		json_add(data, "supported", supported());
-		json_add_string(data, "requested", requested);
-		struct json_object *answer =
-			rpc_error(message->id, RPC_UNSUPPORTED_VERSION, "Unsupported protocol version", data);
-
-		mcp_observe(NULL, answer);
-		mcp_reply(reply, 400, answer);
+		refuse_version(reply, message->id, requested);
 		return false;
 	}
 	const char *value = request_header(exchange->request, "HTTP_MCP_METHOD", method, sizeof(method));

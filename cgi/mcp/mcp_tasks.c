@@ -173,8 +173,7 @@ int mcp_task_result(struct mcp_call *call, const struct store_task *task, struct
 	if (!tool || !tool->result)
 		return err_set(err, ERR_UNAVAILABLE, "the tool %s is switched off; its results are in the record",
 			       task->tool);
-	int failed =
-		job_result_load(server->store, task->execution, server->config->limits.answer_kb * 1024, &run, err);
+	int failed = job_result_load(server->store, task->execution, job_answer_max(server->config), &run, err);
 
 	if (failed < 0)
 		return failed;
@@ -298,7 +297,7 @@ int mcp_tasks_get(struct mcp_call *call)
 {
 	const char *id;
 
-	if (mcp_task_check(call, &id) < 0)
+	if (mcp_task_check(call, &id) < 0 || mcp_results(call) < 0)
 		return -1;
 	call->result = mcp_task_describe(call, id);
 	return call->result ? 0 : mcp_task_fail(call, id, &(struct err){.code = ERR_NOT_FOUND});

@@ -66,7 +66,7 @@ int mcp_tasks_result(struct mcp_call *call)
 	struct err err = ERR_INIT;
 	const char *id;
 
-	if (mcp_task_check(call, &id) < 0)
+	if (mcp_task_check(call, &id) < 0 || mcp_results(call) < 0)
 		return -1;
 	if (wait_end(call, id, &task, &err) < 0) {
 		call->silent = err.code == ERR_CANCELLED;
@@ -120,9 +120,8 @@ static int list_one(void *arg, const struct store_task *task)
 static int read_cursor(struct mcp_call *call, struct buf *before)
 {
 	const char *cursor = json_get_string(call->message->params, "cursor");
-	struct json_object *value;
 
-	if (!json_object_object_get_ex(call->message->params, "cursor", &value) || !value) {
+	if (!mcp_cursor(call)) {
 		buf_puts(before, STORE_ID_ABOVE);
 		return 0;
 	}

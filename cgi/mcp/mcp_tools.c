@@ -11,9 +11,7 @@
 
 int mcp_tools_list(struct mcp_call *call)
 {
-	struct json_object *cursor;
-
-	if (call->message->params && json_object_object_get_ex(call->message->params, "cursor", &cursor) && cursor)
+	if (mcp_cursor(call))
 		return mcp_fail(call, RPC_INVALID_PARAMS, "Invalid params: cursor: unknown (the list has one page)");
 	const struct tool_provider *provider = call->exchange->server->tables.provider;
 	struct json_object *tools = tools_cache_list(call);
@@ -75,9 +73,8 @@ int mcp_tools_call(struct mcp_call *call)
 	find_trace(call, trace);
 	if (!name)
 		return mcp_fail(call, RPC_INVALID_PARAMS, "Invalid params: name: must be a string, the name of a tool");
-	if (params && json_object_object_get_ex(params, "arguments", &arguments) &&
-	    !json_object_is_type(arguments, json_type_object))
-		return mcp_fail(call, RPC_INVALID_PARAMS, "Invalid params: arguments: must be an object");
+	if (mcp_arguments(call, &arguments) < 0 || mcp_results(call) < 0)
+		return -1;
 	const struct tool *tool = call->tool;
 
 	if (!tool)

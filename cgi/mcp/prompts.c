@@ -43,11 +43,11 @@ static struct json_object *describe(const struct prompt *prompt)
 int mcp_prompts_list(struct mcp_call *call)
 {
 	const struct server *server = call->exchange->server;
-	struct json_object *prompts = json_object_new_array(), *cursor;
+	struct json_object *prompts = json_object_new_array();
 
 	call->result = json_object_new_object();
 	json_add(call->result, "prompts", prompts);
-	if (call->message->params && json_object_object_get_ex(call->message->params, "cursor", &cursor) && cursor)
+	if (mcp_cursor(call))
 		return mcp_fail(call, RPC_INVALID_PARAMS, "Invalid params: cursor: unknown (the list has one page)");
 	for (const struct server_tables *tables = &server->tables; tables; tables = tables->next) {
 		for (const struct prompt *const *table = tables->prompts; *table; table++) {
@@ -69,9 +69,8 @@ int mcp_prompts_get(struct mcp_call *call)
 	if (!name)
 		return mcp_fail(call, RPC_INVALID_PARAMS,
 				"Invalid params: name: must be a string, the name of a prompt");
-	if (json_object_object_get_ex(call->message->params, "arguments", &arguments) &&
-	    !json_object_is_type(arguments, json_type_object))
-		return mcp_fail(call, RPC_INVALID_PARAMS, "Invalid params: arguments: must be an object");
+	if (mcp_arguments(call, &arguments) < 0)
+		return -1;
 	const struct prompt *prompt = prompt_find(call->exchange->server, name);
 
 	if (!prompt)

@@ -53,11 +53,10 @@ static int fail(struct mcp_call *call, const char *uri, const struct err *err)
 /* The cursor's text is "INDEX:POSITION": a provider and where it goes on. Returns the index, or negative. */
 static int read_cursor(struct mcp_call *call, struct buf *position)
 {
-	struct json_object *value;
 	auto_buf struct buf text = {0};
 	uint64_t index;
 
-	if (!call->message->params || !json_object_object_get_ex(call->message->params, "cursor", &value) || !value)
+	if (!mcp_cursor(call))
 		return 0;
 	const char *cursor = json_get_string(call->message->params, "cursor");
 	struct store *store = call->exchange->server->store;
@@ -114,12 +113,12 @@ int mcp_resources_list(struct mcp_call *call)
 
 int mcp_resources_templates(struct mcp_call *call)
 {
-	struct json_object *templates = json_object_new_array(), *cursor;
+	struct json_object *templates = json_object_new_array();
 	const struct resource_provider *provider;
 
 	call->result = json_object_new_object();
 	json_add(call->result, "resourceTemplates", templates);
-	if (call->message->params && json_object_object_get_ex(call->message->params, "cursor", &cursor) && cursor)
+	if (mcp_cursor(call))
 		return mcp_fail(call, RPC_INVALID_PARAMS, "Invalid params: cursor: unknown (the list has one page)");
 	for (size_t i = 0; (provider = provider_at(call->exchange->server, i)); i++) {
 		if (provider->templates)

@@ -1,7 +1,8 @@
 /*
  * rpc.h - the JSON-RPC 2.0 envelope: telling requests, notifications and responses apart, and making answers.
  *
- * MCP is stricter than JSON-RPC: an id is a string or an integer and never null, params is an object.
+ * MCP is stricter than JSON-RPC: an id is a string or an integer (also written 1.0) and never null, params is an object
+ * (null: there are none).
  */
 #pragma once
 
@@ -30,7 +31,10 @@ struct rpc_message {
 	struct json_object *params; /* NULL: absent */
 };
 
-/* ERR_INVALID says what is wrong with it; ret->id is then set if an id could be read, else NULL. */
+/* The id as it is compared and answered: 1.0 is 1. The caller's. */
+struct json_object *rpc_id(struct json_object *id);
+/* An id 1.0 becomes 1 in `value` itself. ERR_INVALID says what is wrong with it; ret->id is then set if an id could be
+ * read, else NULL. */
 int rpc_parse(struct json_object *value, struct rpc_message *ret, struct err *err);
 
 /* Answers; `result` and `data` are taken over, `id` is borrowed (NULL: null). The answer is the caller's. */

@@ -57,8 +57,8 @@ unsigned tool_results(const struct store_token *token)
 
 	return streq(results, "both")         ? TOOL_RESULTS_META | TOOL_RESULTS_STRUCTURED
 	       : streq(results, "structured") ? TOOL_RESULTS_STRUCTURED
-	       : streq(results, "none")       ? 0
-					      : TOOL_RESULTS_META;
+	       : streq(results, "content")    ? TOOL_RESULTS_META
+					      : 0;
 }
 
 /* The tool's arguments with the bounds of this server; the caller's. */
@@ -75,6 +75,27 @@ static struct bind *arguments_of(const struct server *server, const struct tool 
 	for (struct bind *row = table; tool->bound && row->name; row++)
 		tool->bound(server->config, row);
 	return table;
+}
+
+void tool_note_ignored(const struct tool_call *call, struct buf *text)
+{
+	if (!*call->ignored.names)
+		return;
+	buf_printf(text, TOOL_MARK " ignored: %s", call->ignored.names);
+	if (call->ignored.more > 0)
+		buf_printf(text, " and %zu more", call->ignored.more);
+	buf_putc(text, '\n');
+}
+
+static void append_ignored(const struct tool_call *call, struct tool_result *result)
+{
+	auto_buf struct buf text = {0};
+
+	if (result->notes_ignored || !*call->ignored.names)
+		return;
+	buf_init(&text, 2 * BIND_IGNORED_MAX);
+	tool_note_ignored(call, &text);
+	tool_add_text(result->content, text.data, text.length);
 }
 
 #define CONVERSATION "conversationId"
@@ -96,6 +117,16 @@ static struct json_object *with_conversation(const struct config *config, const 
 	}
 	json_add_string(copy, CONVERSATION, config->workspace_folder.conversation);
 	return copy;
+}
+
+/* Claude Code puts a longer answer into a file and shows its beginning, unless a tool says that it may be so long. */
+static struct json_object *size_hint(const struct config *config)
+{
+	struct json_object *meta = json_object_new_object();
+
+	json_add_int(meta, "anthropic/maxResultSizeChars",
+		     MAX(config->limits.answer_kb * 1000, (int64_t)TOOL_TEXT_MAX));
+	return meta;
 }
 
 static struct json_object *describe(struct server *server, const struct tool *tool, unsigned results)
@@ -126,6 +157,7 @@ static struct json_object *describe(struct server *server, const struct tool *to
 	json_add_bool(annotations, "idempotentHint", tool->idempotent);
 	json_add_bool(annotations, "openWorldHint", tool->open_world);
 	json_add(object, "annotations", annotations);
+	json_add(object, "_meta", size_hint(server->config));
 	if (tool->refine)
 		tool->refine(server, object);
 	for (const struct tool_header *header = tool->headers; header && header->name; header++)
@@ -161,46 +193,95 @@ void tool_answer(struct tool_result *ret, const char *text, struct json_object *
 	tool_add_text(ret->content, text, strlen(text));
 }
 
+/* A copy without nulls, which SDKs refuse in _meta, and without what the text has. */
+static struct json_object *sparse(struct json_object *value)
+{
+	struct json_object *copy;
+
+	if (json_object_is_type(value, json_type_array)) {
+		copy = json_object_new_array();
+		for (size_t i = 0; i < json_object_array_length(value); i++)
+			json_object_array_add(copy, sparse(json_object_array_get_idx(value, i)));
+		return copy;
+	}
+	if (!json_object_is_type(value, json_type_object))
+		return json_object_get(value);
+	copy = json_object_new_object();
+	json_object_object_foreach(value, name, member)
+	{
+		if (member)
+			json_add(copy, name, sparse(member));
+	}
+	return copy;
+}
+
+static struct json_object *details_of(struct json_object *structured)
+{
+	static const char *const shown[] = {"stdout", "stderr"};
+	struct json_object *details = sparse(structured), *meta = json_object_new_object();
+
+	for (size_t i = 0; i < ARRAY_SIZE(shown); i++)
+		json_object_object_del(details, shown[i]);
+	json_add(meta, TOOL_RESULTS_META_NAME, details);
+	return meta;
+}
+
 struct json_object *tool_result_object(const struct tool_result *result, unsigned results)
 {
-	struct json_object *object = json_object_new_object(), *meta = json_object_new_object();
+	struct json_object *object = json_object_new_object();
 
 	json_add(object, "content", result->content);
 	if (result->form)
-		results = TOOL_RESULTS_META;
-	if (result->structured && results & TOOL_RESULTS_META) {
-		json_add(meta, TOOL_RESULTS_META_NAME, json_object_get(result->structured));
-		json_add(object, "_meta", json_object_get(meta));
-	}
+		results &= TOOL_RESULTS_META;
+	if (result->structured && results & TOOL_RESULTS_META)
+		json_add(object, "_meta", details_of(result->structured));
 	if (result->structured && results & TOOL_RESULTS_STRUCTURED)
 		json_add(object, "structuredContent", json_object_get(result->structured));
 	else if (result->form)
 		json_add(object, "structuredContent", result->form);
-	json_object_put(meta);
 	json_object_put(result->structured);
 	json_add_bool(object, "isError", result->is_error);
 	return object;
 }
 
-int tool_run(const struct tool *tool, struct tool_call *call, struct json_object *arguments, struct json_object **ret,
-	     struct err *err)
+/* Binds the arguments by the tool's table, and calls it. *ret_given holds the texts that the struct points to. */
+static int bind_and_call(const struct tool *tool, struct tool_call *call, struct json_object **ret_given,
+			 struct tool_result *ret, struct err *err)
 {
 	auto_free void *bound = xcalloc(1, MAX(tool->arguments_size, (size_t)1));
 	auto_free struct bind *table = arguments_of(call->server, tool);
-	auto_json struct json_object *empty = json_object_new_object();
-	auto_json struct json_object *given =
-		with_conversation(call->server->config, table, arguments ? arguments : empty);
+	struct json_object *meant = NULL, *given = with_conversation(call->server->config, table, *ret_given);
+	int result = 0;
+
+	json_object_put(*ret_given);
+	*ret_given = given;
+	if (tool->pass)
+		return tool->pass(call, given, err);
+	if (!call->server->config->tools.strict &&
+	    (result = bind_as_meant(table, given, &meant, &call->ignored, err)) == 0) {
+		json_object_put(given);
+		*ret_given = meant;
+	}
+	if (tool->defaults)
+		memcpy(bound, tool->defaults, tool->arguments_size);
+	if (result == 0)
+		result = bind_parse_asked(table, *ret_given, bound, err);
+	if (result == 0)
+		result = tool->call(call, bound, ret, err);
+	bind_clear(table, bound);
+	return result;
+}
+
+int tool_run(const struct tool *tool, struct tool_call *call, struct json_object *arguments, struct json_object **ret,
+	     struct err *err)
+{
+	auto_json struct json_object *given = arguments ? json_object_get(arguments) : json_object_new_object();
 	struct tool_result result = {0};
 	struct err own = ERR_INIT;
 
-	if (tool->defaults)
-		memcpy(bound, tool->defaults, tool->arguments_size);
 	call->tool = tool;
-	int code = tool->pass ? tool->pass(call, given, &own) : bind_parse_asked(table, given, bound, &own);
+	int code = bind_and_call(tool, call, &given, &result, &own);
 
-	if (code == 0 && !tool->pass)
-		code = tool->call(call, bound, &result, &own);
-	bind_clear(table, bound);
 	if (code < 0 && (own.code == ERR_CANCELLED || own.code == ERR_INTERNAL)) {
 		if (err)
 			*err = own;
@@ -215,8 +296,10 @@ int tool_run(const struct tool *tool, struct tool_call *call, struct json_object
 		snprintf(call->outcome, sizeof(call->outcome), "%s", err_info(own.code)->name);
 	} else if (call->answered) {
 		return 0;
-	} else if (!call->outcome[0]) {
-		snprintf(call->outcome, sizeof(call->outcome), "OK");
+	} else {
+		if (!call->outcome[0])
+			snprintf(call->outcome, sizeof(call->outcome), "OK");
+		append_ignored(call, &result);
 	}
 	*ret = tool_result_object(&result, tool_results(call->token));
 	return 0;

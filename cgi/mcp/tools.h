@@ -8,17 +8,18 @@
  * text that names the argument), and a fault of ours (tool_run fails). A client that left is ERR_CANCELLED.
  *
  * A result is made for the model: text and images. Its details are for programs. Clients disagree about who sees
- * structuredContent: some give it to the model instead of the text, some in addition. So details are in the result's
- * _meta unless the configuration or the token asks for another place.
+ * structuredContent and _meta: some give one or both to the model instead of the text, some in addition. So there are
+ * details only for those that ask: the token, the address (?results=), or the request's _meta (TOOL_RESULTS_ASKED).
  */
 #pragma once
 
 #include "cgi/http/access.h"
 #include "cgi/http/server.h"
-#include "lib/base/bind.h"
+#include "lib/base/bind_meant.h"
 #include "lib/store/record/store_token.h"
 
 struct mcp_call;
+#define TOOL_TEXT_MAX        25000 /* characters of the text of those that list things */
 #define TOOL_DESCRIPTION_MAX 1024 /* characters: a service refuses more, and others cut */
 struct tool_call {
 	struct mcp_call *mcp; /* what is sent before the answer goes there; NULL: nothing can be */
@@ -33,6 +34,7 @@ struct tool_call {
 	const struct store_client *client; /* who asks */
 	char outcome[32];               /* for the log: "OK", another verdict, or an error's name */
 	bool answered;                  /* with a task: the answer is in mcp->result */
+	struct bind_ignored ignored;    /* arguments that the tool does not have */
 	bool task_needed;               /* refused because it was not called as a task */
 };
 
@@ -43,6 +45,7 @@ struct tool_result {
 	 * NULL: none. */
 	struct json_object *form;
 	bool is_error;
+	bool notes_ignored; /* the content names the arguments that were ignored; else tool_run appends a block */
 };
 
 /* An argument that clients of the modern era repeat in the header Mcp-Param-NAME. */
@@ -86,10 +89,11 @@ struct tool {
 
 struct json_object *tool_output_schema(const struct tool *tool); /* the caller's; NULL: none */
 const struct tool *tool_find(const struct server *server, const char *name);
-/* Where the details of results go: both places, one or (0) none. `token` says so, with what the client's address asks
- * for (?results=) written over it. NULL or no word: in _meta. */
+/* Where the details of results go: both places, one or (0) none. `token` says so, with what the client's address or its
+ * request asks for written over it. NULL or no word: nowhere. In _meta they have no nulls and no copy of the output. */
 enum { TOOL_RESULTS_META = 1, TOOL_RESULTS_STRUCTURED = 2 };
 #define TOOL_RESULTS_META_NAME "sallyport/result"
+#define TOOL_RESULTS_ASKED     "sallyport/results" /* a request's _meta: content, structured, both or none */
 unsigned tool_results(const struct store_token *token);
 /* The array of tools/list for a token of these scopes (access_scopes): what it may not call it does not see. Output
  * schemas only where the details are structured. The caller's. */
@@ -101,6 +105,9 @@ int tool_run(const struct tool *tool, struct tool_call *call, struct json_object
 /* The CallToolResult, the caller's; takes the parts over. */
 struct json_object *tool_result_object(const struct tool_result *result, unsigned results);
 
+/* "[sallyport] ignored: NAME, NAME\n"; nothing where all arguments were known. */
+#define TOOL_MARK "[sallyport]" /* what the server's own lines begin with */
+void tool_note_ignored(const struct tool_call *call, struct buf *text);
 /* A result of one text; `structured` is taken over. */
 void tool_answer(struct tool_result *ret, const char *text, struct json_object *structured);
 /* {"type":"text","text":…}; the bytes are made safe. */

@@ -275,7 +275,7 @@ static void take_line(struct stdio *stdio, struct buf *line)
 
 	if (strspn(line->data, " \t\r") == line->length)
 		return;
-	if (json_parse(line->data, line->length, &document, &err) < 0) {
+	if (json_parse_received(line->data, line->length, &document, &err) < 0) {
 		err_wrap(&err, "Parse error");
 		send_error(stdio, NULL, RPC_PARSE_ERROR, err.text);
 		return;
