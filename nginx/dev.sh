@@ -59,7 +59,9 @@ set_drop() {
 	fi
 }
 
-listens() { (: <>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
+listens() { (: <>"/dev/tcp/${2:-127.0.0.1}/$1") 2>/dev/null; }
+# Where localhost is ::1 first, clients come that way. Another program's listener there is none of ours.
+has_ipv6() { grep -q '^0\{31\}1 ' /proc/net/if_inet6 2>/dev/null && ! listens "$PORT" ::1; }
 
 choose_port() {
 	if [ "$PORT" -eq 0 ]; then
@@ -150,12 +152,13 @@ EOF
 }
 
 write_nginx() {
-	local file
+	local file listen6=
 	for file in locations.conf fastcgi.conf; do
 		keep "$STATE/sallyport/$file" <"nginx/$file"
 		chmod 644 "$STATE/sallyport/$file"
 	done
-	sed -e "s|@STATE@|$STATE|g" -e "s|@PORT@|$PORT|g" nginx/dev.conf.in | keep "$STATE/nginx.conf"
+	if has_ipv6; then listen6="listen [::1]:$PORT;"; fi
+	sed -e "s|@STATE@|$STATE|g" -e "s|@LISTEN6@|$listen6|" -e "s|@PORT@|$PORT|g" nginx/dev.conf.in | keep "$STATE/nginx.conf"
 	NGINX=$(PATH=$PATH:/usr/sbin command -v nginx) || die "nginx is not installed: run 'make deps'"
 	: >>"$STATE/log/nginx.log"
 	if as_root; then chown "$ACCOUNT:$ACCOUNT" "$STATE/log/nginx.log"; fi

@@ -7,10 +7,13 @@
  */
 #include "multipart.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
+#include "lib/base/text.h"
+#include "lib/base/utf8.h"
 #include "lib/base/util.h"
 
 #define BOUNDARY_MAX 70 /* RFC 2046 */
@@ -50,8 +53,7 @@ static bool parameter(const char *text, const char *end, const char *name, struc
 
 		if (!equals)
 			return false;
-		const bool wanted =
-			(size_t)(equals - text) == name_length && strncasecmp(text, name, name_length) == 0;
+		const bool wanted = (size_t)(equals - text) == name_length && strncasecmp(text, name, name_length) == 0;
 
 		text = take_value(equals + 1, end, ret);
 		if (wanted)
@@ -83,6 +85,52 @@ static void unescape_name(char *name)
 		from += taken;
 	}
 	*to = '\0';
+}
+
+/* Text with %XX in it; `latin`: its bytes are the first 256 characters of Unicode. */
+static bool unescape_percent(const char *text, bool latin, struct buf *ret)
+{
+	buf_reset(ret);
+	for (; *text; text++) {
+		uint8_t byte = (uint8_t)*text;
+
+		if (byte == '%') {
+			if (!text[1] || hex_decode(text + 1, 2, &byte) < 0 || byte == 0)
+				return false;
+			text += 2;
+		}
+		if (latin && byte >= 0x80) {
+			buf_putc(ret, (char)(0xc0 | byte >> 6));
+			byte = 0x80 | (byte & 0x3f);
+		}
+		buf_putc(ret, (char)byte);
+	}
+	return ret->length > 0 && !ret->overflow && utf8_valid(ret->data, ret->length);
+}
+
+/* CHARSET'LANGUAGE'TEXT of RFC 8187, into `ret`; false: it is not well-formed. */
+static bool extended(const char *value, struct buf *ret)
+{
+	const char *quote = strchr(value, '\''), *text = quote ? strchr(quote + 1, '\'') : NULL;
+	auto_free char *charset = xstrndup(value, quote ? (size_t)(quote - value) : 0);
+	const bool latin = strcasecmp(charset, "ISO-8859-1") == 0;
+
+	return text && (latin || strcasecmp(charset, "UTF-8") == 0) && unescape_percent(text + 1, latin, ret);
+}
+
+/* Some clients send the whole path of a file, of which the last part is meant: C:\Users\me\a.csv, \\server\share\a.csv.
+ */
+static const char *last_part(const char *name)
+{
+	const bool drive = isalpha((unsigned char)name[0]) && name[1] == ':' && (name[2] == '\\' || name[2] == '/');
+	const char *behind_dots = name + strspn(name, ".");
+
+	if (!drive && *behind_dots != '\\')
+		return name;
+	for (const char *p = name; *p; p++)
+		if ((*p == '\\' || *p == '/') && p[1])
+			name = p + 1;
+	return name;
 }
 
 /* The next boundary from `from` on, at the beginning of a line; NULL: there is none. */
@@ -119,12 +167,17 @@ static int take_disposition(const char *line, const char *end, struct multipart_
 		return err_set(err, ERR_INVALID, "a part of the form has no name of at most %d bytes",
 			       MULTIPART_NAME_MAX);
 	part->name = xstrdup(value.data);
-	if (parameter(semicolon, end, "filename", &value))
-		part->filename = xstrdup(value.data);
-	else if (value.overflow)
+	auto_buf struct buf name = {0};
+
+	buf_init(&name, MULTIPART_NAME_MAX);
+	if (parameter(semicolon, end, "filename*", &value) && extended(value.data, &name)) {
+		part->filename = xstrdup(last_part(name.data));
+	} else if (parameter(semicolon, end, "filename", &value)) {
+		unescape_name(value.data);
+		part->filename = xstrdup(last_part(value.data));
+	} else if (value.overflow) {
 		return err_set(err, ERR_INVALID, "the name of a file has more than %d bytes", MULTIPART_NAME_MAX);
-	if (part->filename)
-		unescape_name(part->filename);
+	}
 	return 0;
 }
 

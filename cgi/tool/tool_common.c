@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "lib/base/text.h"
 #include "lib/base/util.h"
 #include "lib/job/job.h"
 #include "lib/store/db/crypto.h"
@@ -58,6 +59,17 @@ void tool_network_describe(const struct config *config, struct buf *out)
 	}
 	if (allow->count)
 		buf_puts(out, " and nothing else.");
+}
+
+int tool_base64(const struct tool_call *call, const struct bind_text *text, const char *member, struct buf *out,
+		struct err *err)
+{
+	const bool strict = call->server->config->tools.strict;
+	struct err own = ERR_INIT;
+
+	if ((strict ? base64_decode : base64_decode_meant)(text->data, text->length, out, &own) == 0)
+		return 0;
+	return err_member(err, member, "%s", own.text);
 }
 
 void tool_hash(const struct tool_call *call, const void *bound, char ret[SHA256_HEX_SIZE])

@@ -62,6 +62,9 @@ struct json_object *tool_servers_names(struct server *server);
 /* What programs with network reach on this server, as a sentence. */
 void tool_network_describe(const struct config *config, struct buf *out);
 
+/* The bytes of a member that holds base64, appended. */
+int tool_base64(const struct tool_call *call, const struct bind_text *text, const char *member, struct buf *out,
+		struct err *err);
 /* Digest of a call, for idempotency keys: tool and bound arguments in the table's order. Members called "secrets" count
  * by name only: their values must not leave a trace. */
 void tool_hash(const struct tool_call *call, const void *bound, char ret[SHA256_HEX_SIZE]);

@@ -4,7 +4,6 @@
  * The argument table becomes a job request; the job engine checks it further (names, caps, language), queues, runs and
  * records. This thread only waits. In the modern era a client that leaves cancels its run.
  */
-#include "lib/base/text.h"
 #include "lib/base/utf8.h"
 #include "lib/base/util.h"
 #include "lib/job/job.h"
@@ -95,11 +94,10 @@ static void run_files_clear(struct run_files *files)
 	free(files->files);
 }
 
-static int decode_file(const struct run_file *file, size_t index, struct buf *decoded, struct job_file *ret,
-		       struct err *err)
+static int decode_file(const struct tool_call *call, const struct run_file *file, size_t index, struct buf *decoded,
+		       struct job_file *ret, struct err *err)
 {
 	char member[ERR_MEMBER_SIZE];
-	struct err own = ERR_INIT;
 
 	*ret = (struct job_file){.name = tool_files_path(file->filename)};
 	if (!file->content.data == !file->content_base64.data) {
@@ -112,14 +110,15 @@ static int decode_file(const struct run_file *file, size_t index, struct buf *de
 		return 0;
 	}
 	snprintf(member, sizeof(member), "files[%zu].content_base64", index);
-	if (base64_decode(file->content_base64.data, file->content_base64.length, decoded, &own) < 0)
-		return err_member(err, member, "%s", own.text);
+	if (tool_base64(call, &file->content_base64, member, decoded, err) < 0)
+		return -ERR_INVALID;
 	ret->data = decoded->data;
 	ret->length = decoded->length;
 	return 0;
 }
 
-static int decode_files(const struct bind_objects *objects, struct run_files *ret, struct err *err)
+static int decode_files(const struct tool_call *call, const struct bind_objects *objects, struct run_files *ret,
+			struct err *err)
 {
 	const struct run_file *files = objects->items;
 
@@ -128,7 +127,7 @@ static int decode_files(const struct bind_objects *objects, struct run_files *re
 	for (size_t i = 0; i < objects->count; i++) {
 		buf_init(&ret->decoded[i], files[i].content_base64.length);
 		ret->count++;
-		int result = decode_file(&files[i], i, &ret->decoded[i], &ret->files[i], err);
+		int result = decode_file(call, &files[i], i, &ret->decoded[i], &ret->files[i], err);
 
 		if (result < 0)
 			return result;
@@ -150,7 +149,7 @@ static int run(struct tool_call *call, const void *bound, struct tool_result *re
 		return MIN(result, 0);
 	result = tool_network_check(call, arguments->network, err);
 	if (result == 0)
-		result = decode_files(&arguments->files, &files, err);
+		result = decode_files(call, &arguments->files, &files, err);
 	if (result == 0)
 		result = tool_servers(call, &arguments->servers, arguments->language, arguments->network, &tools, err);
 	if (result < 0)

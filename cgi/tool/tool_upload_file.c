@@ -3,7 +3,6 @@
  */
 #include "cgi/http/http.h"
 #include "cgi/http/files.h"
-#include "lib/base/text.h"
 #include "lib/base/utf8.h"
 #include "lib/base/util.h"
 #include "tool_files.h"
@@ -63,8 +62,9 @@ static int upload(struct tool_call *call, const void *bound, struct tool_result 
 	tool_hash(call, bound, key_hash);
 	buf_init(&content, arguments->content.length);
 	buf_init(&text, HTTP_REPLY_MAX);
-	if (base64_decode(arguments->content.data, arguments->content.length, &content, &own) < 0)
-		return err_member(err, "content", "%s", own.text);
+	if (tool_base64(call, &arguments->content, "content", &content, &own) < 0)
+		return err_member(err, "content", "%s%s", err_reason(&own),
+				  tool_find(call->server, "write_file") ? "; write_file takes plain text" : "");
 	const struct job_file file = {
 		.name = tool_files_path(arguments->filename), .data = content.data, .length = content.length};
 	int result = server_engine(call->server, &engine, err);

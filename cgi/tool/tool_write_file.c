@@ -1,7 +1,6 @@
 /* tool_write_file.c - write_file: puts one file into a conversation, folders and all. */
 #include <string.h>
 
-#include "lib/base/text.h"
 #include "lib/base/util.h"
 #include "run_text.h"
 #include "tool_files.h"
@@ -27,11 +26,9 @@ static const struct bind output_table[] = {
 	{0},
 };
 
-static int take_content(const struct write_arguments *arguments, struct buf *decoded, struct job_file *ret,
-			struct err *err)
+static int take_content(const struct tool_call *call, const struct write_arguments *arguments, struct buf *decoded,
+			struct job_file *ret, struct err *err)
 {
-	struct err own = ERR_INIT;
-
 	ret->name = tool_files_path(arguments->path);
 	if (!arguments->content.data == !arguments->content_base64.data)
 		return err_member(err, "content", "must be there, or content_base64, and not both");
@@ -40,8 +37,8 @@ static int take_content(const struct write_arguments *arguments, struct buf *dec
 		ret->length = arguments->content.length;
 		return 0;
 	}
-	if (base64_decode(arguments->content_base64.data, arguments->content_base64.length, decoded, &own) < 0)
-		return err_member(err, "content_base64", "%s", own.text);
+	if (tool_base64(call, &arguments->content_base64, "content_base64", decoded, err) < 0)
+		return -ERR_INVALID;
 	ret->data = decoded->data;
 	ret->length = decoded->length;
 	return 0;
@@ -63,7 +60,7 @@ static int write_file(struct tool_call *call, const void *bound, struct tool_res
 
 	tool_hash(call, bound, key_hash);
 	buf_init(&decoded, arguments->content_base64.length);
-	int result = take_content(arguments, &decoded, &file, err);
+	int result = take_content(call, arguments, &decoded, &file, err);
 
 	if (result == 0)
 		result = job_file_path_check(file.name, "path", err);

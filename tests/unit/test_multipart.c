@@ -59,6 +59,46 @@ static void parts(void **state)
 	assert_int_equal(form.parts[2].length, 0);
 }
 
+/* Names as RFC 8187 and as whole paths. */
+static void names_of_files(void **state)
+{
+	static const struct {
+		const char *parameters, *filename;
+	} tries[] = {
+		{"filename*=UTF-8''%e2%82%ac%20rates.csv", "\xe2\x82\xac rates.csv"},
+		{"filename*=utf-8'en'a.csv; filename=\"b.csv\"", "a.csv"},
+		{"filename=\"fallback.csv\"; filename*=UTF-8''r%C3%A9sum%C3%A9.csv", "r\xc3\xa9sum\xc3\xa9.csv"},
+		{"filename*=ISO-8859-1''%a3.csv", "\xc2\xa3.csv"},
+		{"filename*=UTF-8''%e2; filename=b.csv", "b.csv"},
+		{"filename*=UTF-8''a%00b; filename=b.csv", "b.csv"},
+		{"filename*=KOI8-R''a; filename=b.csv", "b.csv"},
+		{"filename*=UTF-8''100%; filename=b.csv", "b.csv"},
+		{"filename=\"C:\\Users\\me\\win.txt\"", "win.txt"},
+		{"filename=\"C:/Users/me/win.txt\"", "win.txt"},
+		{"filename=\"C:\\fakepath\\a b.csv\"", "a b.csv"},
+		{"filename=\"\\\\server\\share\\a.csv\"", "a.csv"},
+		{"filename=\"..\\..\\a.csv\"", "a.csv"},
+		{"filename=\"a\\b.txt\"", "a\\b.txt"},
+		{"filename=\"dir/a.txt\"", "dir/a.txt"},
+		{"filename=\"c:notes\"", "c:notes"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(tries); i++) {
+		auto_multipart struct multipart form = {0};
+		struct err err = ERR_INIT;
+		auto_free char *text =
+			xasprintf("--b\r\nContent-Disposition: form-data; name=\"file\"; %s\r\n\r\nx\r\n--b--",
+				  tries[i].parameters);
+
+		if (parse(TYPE, text, strlen(text), &form, &err) < 0)
+			fail_msg("%s: %s", tries[i].parameters, err.text);
+		assert_int_equal(form.count, 1);
+		assert_string_equal(form.parts[0].filename, tries[i].filename);
+		assert_int_equal(form.parts[0].length, 1);
+	}
+}
+
 #define PART "--b\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\nx"
 
 static void broken(void **state)
@@ -116,6 +156,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(parts),
+		cmocka_unit_test(names_of_files),
 		cmocka_unit_test(broken),
 		cmocka_unit_test(bounds),
 	};
