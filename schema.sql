@@ -78,7 +78,7 @@ CREATE TABLE token (
 	used_us    INTEGER,
 	revoked_us INTEGER,
 	expires_us INTEGER,                      -- refused from then on; NULL: never
-	results    TEXT CHECK (results IN ('content', 'structured', 'both')), -- where results carry their details; NULL: content
+	results    TEXT CHECK (results IN ('content', 'structured', 'both')), -- where results carry their details; NULL: nowhere
 	servers    TEXT                          -- upstream servers and tools that its programs may use: 'github,ask:mail.send'; NULL: none
 ) STRICT;
 

@@ -30,7 +30,7 @@ static const struct cli_option token_options[] = {
 	{.name = "expires", .type = CLI_STRING, .offset = offsetof(struct token, expires), .value = "TIME",
 	 .help = "add: let the token expire: 12h, 90d or 4w from now, or a time such as 2027-03-01 [never]"},
 	{.name = "results", .type = CLI_STRING, .offset = offsetof(struct token, results), .value = "FORM",
-	 .help = "add: put details of results here: content, structured or both [content]"},
+	 .help = "add: put details of results here: content, structured, both or none [none]"},
 	{.name = "servers", .type = CLI_STRING, .offset = offsetof(struct token, servers), .value = "LIST",
 	 .help = "add: let its programs use these upstream servers, with commas between: 'github', 'files.read_*', 'ask:mail.send', 'deny:files.write_*', or '*' [none]"},
 	{0},
@@ -68,9 +68,9 @@ static struct json_object *token_json(const struct store_token *token)
 
 static int take_results(const char *results, struct store_token *token, struct err *err)
 {
-	if (!config_results_valid(results) || streq(results, "none")) /* that one: /mcp?results=none */
-		return err_set(err, ERR_INVALID, "--results '%s': use content, structured or both", results);
-	snprintf(token->results, sizeof(token->results), "%s", results);
+	if (!config_results_valid(results))
+		return err_set(err, ERR_INVALID, "--results '%s': use content, structured, both or none", results);
+	snprintf(token->results, sizeof(token->results), "%s", streq(results, "none") ? "" : results);
 	return 0;
 }
 

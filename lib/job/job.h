@@ -114,7 +114,7 @@ struct job_stream {
 struct job_result {
 	char id[ID_SIZE];
 	struct jail_result jail; /* verdict and accounting */
-	/* The first config.limits.answer_kb of each stream, bytes as they came; *_more: the stream went on. */
+	/* The first job_answer_max() bytes of each stream as they came; *_more: the stream went on. */
 	struct job_stream stdout_text, stderr_text;
 	bool stdout_more, stderr_more;
 	struct job_change *changes;
@@ -128,6 +128,9 @@ struct job_result {
 	char *workspace; /* lines about changes that are not in the workspace's folder; NULL: none. Owned */
 	char note[JOB_NOTE_SIZE]; /* what became of the sandbox's state, for people; "": it is as expected */
 };
+/* Bytes of each stream that a result has: as many as an answer may show, and at least JOB_ANSWER_LEAST. */
+#define JOB_ANSWER_LEAST (64 * 1024)
+int64_t job_answer_max(const struct config *config);
 /* The result of a finished execution, loaded from the record: equal to what job_wait returned then, with at most
  * `stream_max` bytes of each stream. ERR_NOT_FOUND; ERR_BUSY while it runs. The caller clears it. Needs no engine. */
 int job_result_load(struct store *store, const char *id, int64_t stream_max, struct job_result *ret, struct err *err);

@@ -220,7 +220,7 @@ int job_store_output(struct job_work_item *work_item, struct err *unused)
 static int record_stream(struct job *job, int fd, struct store_text *ret, struct job_stream *ret_answer, bool *ret_more,
 			 struct err *err)
 {
-	const size_t answer_max = (size_t)job->engine->config->limits.answer_kb * 1024;
+	const size_t answer_max = (size_t)job_answer_max(job->engine->config);
 	auto_free char *text = NULL;
 	struct stat status;
 	size_t length, kept;

@@ -156,12 +156,17 @@ void job_result_clear(struct job_result *result)
 	*result = (struct job_result){0};
 }
 
+int64_t job_answer_max(const struct config *config)
+{
+	return MAX(config->limits.answer_kb * 1000, (int64_t)JOB_ANSWER_LEAST);
+}
+
 int job_recall(struct job_work_item *work_item, struct err *err)
 {
 	struct job *job = container_of(work_item, struct job, turn.work_item);
 	struct job_engine *engine = work_item->engine;
 
 	job_result_clear(&job->run.result);
-	return job_result_load(engine->store, job->run.recalled, engine->config->limits.answer_kb * 1024,
-			       &job->run.result, err);
+	return job_result_load(engine->store, job->run.recalled, job_answer_max(engine->config), &job->run.result,
+			       err);
 }
