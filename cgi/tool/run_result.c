@@ -22,7 +22,7 @@
 #include "tool_park.h"
 
 #define URL_MAX  (16 * 1024)
-#define JSON_MAX (8 * 1024 * 1024) /* of the JSON form while it is made; what is sent of it has RUN_TEXT_MAX */
+#define JSON_MAX (8 * 1024 * 1024) /* of the JSON form while it is made; what is sent of it has run_text_room */
 
 /* -------- the form of tools.text = json --------------------------------------------------------------- */
 
@@ -57,9 +57,10 @@ static int add_json_file(void *arg, const struct store_owner_file *found)
 static void add_json(const struct tool_call *call, const struct job_result *result, struct json_object *content)
 {
 	auto_json struct json_object *files = json_object_new_array();
-	struct json_form form = {call->server, result, files, RUN_NOTES_MAX / 2};
+	const size_t most = run_text_room(call->server, call->token);
+	struct json_form form = {call->server, result, files, MIN((size_t)RUN_NOTES_MAX / 2, most / 5 * 2)};
 	auto_buf struct buf text = {0};
-	size_t room = RUN_STREAMS_MAX;
+	size_t room = most;
 
 	const struct store_page page = {.owner = call->token->owner,
 					.conversation = result->conversation,
@@ -72,11 +73,11 @@ static void add_json(const struct tool_call *call, const struct job_result *resu
 			  "error", err.text, NULL);
 	buf_init(&text, JSON_MAX);
 	do {
-		__attribute__((cleanup(run_streams_clear))) struct run_streams streams = {0};
+		auto_streams struct run_streams streams = {0};
 		auto_json struct json_object *object = json_object_new_object();
 		auto_buf struct buf output = {0};
 
-		run_streams_take(call->server, result, room, &streams);
+		run_streams_take(call->server, result, run_text_streams_room(room, 0), false, &streams);
 		buf_init(&output, JSON_MAX);
 		run_text_block(&output, result, &streams);
 		json_add_bool(object, "success", result->jail.verdict == JAIL_OK);
@@ -84,8 +85,8 @@ static void add_json(const struct tool_call *call, const struct job_result *resu
 		json_add(object, "files", json_object_get(files));
 		buf_reset(&text);
 		json_print(&text, object);
-		room /= 2;
-	} while (text.length > RUN_TEXT_MAX && room > 0);
+		room = room / 5 * 4;
+	} while (text.length > most && room > 0);
 	tool_add_text(content, text.data, text.length);
 }
 
@@ -160,12 +161,13 @@ static void add_links(const struct job_result *result, struct json_object *conte
 	}
 }
 
-static void add_isolator(struct server *server, const struct job_result *result, struct json_object *content)
+static void add_isolator(const struct tool_call *call, const struct job_result *result, struct json_object *content)
 {
-	__attribute__((cleanup(run_streams_clear))) struct run_streams streams = {0};
+	const size_t room = run_text_streams_room(run_text_room(call->server, call->token), 0);
+	auto_streams struct run_streams streams = {0};
 	auto_buf struct buf text = {0};
 
-	run_streams_take(server, result, RUN_STREAMS_MAX, &streams);
+	run_streams_take(call->server, result, room, result->jail.verdict != JAIL_OK, &streams);
 	buf_init(&text, JSON_MAX);
 	if (result->jail.verdict != JAIL_OK)
 		buf_printf(&text, "Execution Failed (%s): %s\n\n",
@@ -181,17 +183,21 @@ static void add_isolator(struct server *server, const struct job_result *result,
 /* -------- the answer ---------------------------------------------------------------------------------- */
 
 /* One block, as the other system has it. */
-static void add_interpreter(struct server *server, const struct job_result *result, struct json_object *content)
+static void add_interpreter(const struct tool_call *call, const struct job_result *result, struct json_object *content)
 {
-	__attribute__((cleanup(run_streams_clear))) struct run_streams streams = {0};
-	auto_buf struct buf text = {0};
+	const size_t room = run_text_room(call->server, call->token);
+	auto_streams struct run_streams streams = {0};
+	auto_buf struct buf text = {0}, files = {0};
 
-	run_streams_take(server, result, RUN_STREAMS_MAX, &streams);
+	buf_init(&files, JSON_MAX);
+	run_text_files(call->server, result, room / 5 * 2, &files);
+	run_streams_take(call->server, result, run_text_streams_room(room, files.length),
+			 result->jail.verdict != JAIL_OK, &streams);
 	buf_init(&text, JSON_MAX);
 	run_text_block(&text, result, &streams);
 	if (result->n_changes > 0)
 		buf_puts(&text, "[files]\n");
-	run_text_files(server, result, &text);
+	buf_add(&text, files.data, files.length);
 	if (text.length == 0)
 		buf_puts(&text, "(no output)\n");
 	tool_add_text(content, text.data, text.length);
@@ -204,19 +210,22 @@ static void make(const struct tool_call *call, const struct job_result *result, 
 {
 	struct server *server = call->server;
 	auto_json struct json_object *images = json_object_new_array();
-	const size_t hidden = add_images(server, result, images);
+	const bool is_error = result->jail.verdict != JAIL_OK;
+	/* Clients hand an error's picture to their models as text: its address is enough. */
+	const size_t hidden = is_error ? 0 : add_images(server, result, images);
 
-	*ret = (struct tool_result){.content = json_object_new_array(), .is_error = result->jail.verdict != JAIL_OK};
+	*ret = (struct tool_result){.content = json_object_new_array(), .is_error = is_error};
 	if (form == FORM_BRIDGE)
-		run_python_answer(server, result, ret);
+		run_python_answer(call, result, ret);
 	else if (form == FORM_INTERPRETER)
-		add_interpreter(server, result, ret->content);
+		add_interpreter(call, result, ret->content);
 	else if (form == FORM_ISOLATOR)
-		add_isolator(server, result, ret->content);
+		add_isolator(call, result, ret->content);
 	else if (streq(server->config->tools.text, "json"))
 		add_json(call, result, ret->content);
 	else
 		run_text_add(call, result, hidden, ret->content);
+	ret->notes_ignored = form == FORM_OWN && !streq(server->config->tools.text, "json");
 	for (size_t i = 0; i < json_object_array_length(images); i++)
 		json_object_array_add(ret->content, json_object_get(json_object_array_get_idx(images, i)));
 	if (server->config->tools.links && call->revision->links && *result->conversation)
@@ -303,9 +312,8 @@ int run_result_of(struct tool_call *call, const struct job_request *request, run
 static int recall(struct tool_call *call, const char *id, run_result_maker *maker, struct tool_result *ret,
 		  struct err *err)
 {
-	const int64_t most = call->server->config->limits.answer_kb * 1024;
 	struct job_result made;
-	int result = job_result_load(call->server->store, id, most, &made, err);
+	int result = job_result_load(call->server->store, id, job_answer_max(call->server->config), &made, err);
 
 	if (result < 0)
 		return err_wrap(err, "the run that asked has ended without a result");

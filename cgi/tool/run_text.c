@@ -1,9 +1,8 @@
 /*
  * run_text.c - see run_text.h.
  *
- * Bounds are of what the client gets, and a byte that is not UTF-8 becomes four: how much of a stream fits is found by
- * making it safe and looking at the length. The engine's result has the beginning of a stream; its end comes from the
- * record. Our own lines are written one by one; a line that no longer fits counts as "more".
+ * Our own lines are written first, one by one; a line that no longer fits counts as "more". What they leave is the
+ * streams' (run_streams.h).
  */
 #include "run_text.h"
 
@@ -12,109 +11,28 @@
 #include "lib/base/utf8.h"
 #include "lib/base/util.h"
 
+#define LIMIT_KB   1000 /* bytes: no kibibytes, clients count in thousands */
 #define LINE_MAX_  (16 * 1024)
-#define NAME_SHOWN 200                 /* bytes of a file's name */
-#define FILES_MAX  (RUN_NOTES_MAX / 2) /* bytes of the lines that name files */
-#define FRAME_MAX  64                  /* … and of what is around our lines */
+#define NAME_SHOWN 200 /* bytes of a file's name */
+#define MORE_MAX   96  /* bytes of the lines about files that are not named */
+/* What may be around the streams: verdict, sentence and packages, four lines about what is left out, titles. */
+#define FRAME_MAX 1200
+
+/* -------- how much ------------------------------------------------------------------------------------ */
+
+size_t run_text_room(const struct server *server, const struct store_token *token)
+{
+	(void)token;
+	return (size_t)server->config->limits.answer_kb * LIMIT_KB;
+}
+
+/* Of eight bytes of output one line may get a ninth (add_output). */
+size_t run_text_streams_room(size_t room, size_t ours)
+{
+	return (room - MIN(ours + FRAME_MAX, room)) / 9 * 8;
+}
 
 /* -------- the streams --------------------------------------------------------------------------------- */
-
-static size_t safe_length(const char *data, size_t length)
-{
-	auto_buf struct buf safe = {0};
-
-	buf_init(&safe, SIZE_MAX);
-	utf8_safe(&safe, data, length);
-	return safe.length;
-}
-
-/* How many bytes from the beginning, or (`from_end`) from the end, become at most `room` bytes of text. */
-static size_t fitting(const char *data, size_t length, size_t room, bool from_end)
-{
-	size_t n = MIN(length, room), safe;
-
-	while (n > 0 && (safe = safe_length(from_end ? data + length - n : data, n)) > room)
-		n = MIN(n - 1, n * room / safe);
-	if (n == length)
-		return n;
-	if (!from_end)
-		return utf8_cut(data, length, n);
-	/* not in the middle of a character */
-	for (int i = 0; i < 3 && n > 0 && ((unsigned char)data[length - n] & 0xc0) == 0x80; i++)
-		n--;
-	return n;
-}
-
-size_t run_text_part(const char *data, size_t length, size_t room)
-{
-	return fitting(data, length, room, false);
-}
-
-/* Half of the room for the beginning, half for the end, which the record has. */
-static void cut(struct server *server, const struct job_result *result, bool is_stderr, size_t room,
-		struct run_shown *ret)
-{
-	const bool more = is_stderr ? result->stderr_more : result->stdout_more;
-	const size_t half = room / 2;
-	const struct job_printed end = {
-		.id = result->id, .is_stderr = is_stderr, .offset = -(int64_t)half, .length = (int64_t)half};
-	const char *beginning = ret->head;
-	const size_t had = ret->head_length;
-	struct job_stream tail = {0};
-	struct err err = ERR_INIT;
-
-	ret->head_length = fitting(ret->head, ret->head_length, half, false);
-	if (!more) {
-		tail.length = MIN(had, half);
-		tail.data = xmemdup(beginning + had - tail.length, tail.length + 1);
-	} else if (job_printed_load(server->store, &end, &tail, &ret->size, &err) < 0) {
-		log_event(LOG_ERROR, "the end of an output cannot be read", "execution", result->id, "error", err.text,
-			  NULL);
-		ret->hidden = ret->size - (int64_t)ret->head_length;
-		return;
-	}
-	size_t length = MIN(tail.length, (size_t)MAX(ret->size - (int64_t)ret->head_length, (int64_t)0));
-	size_t kept = fitting(tail.data + tail.length - length, length, half, true);
-
-	memmove(tail.data, tail.data + tail.length - kept, kept);
-	tail.data[kept] = '\0';
-	ret->tail = (struct job_stream){tail.data, kept};
-	ret->hidden = ret->size - (int64_t)ret->head_length - (int64_t)kept;
-}
-
-/* As text; what is beyond the room as it is is not looked at. */
-static size_t wanted(const struct job_stream *stream, size_t room)
-{
-	return stream->length > room ? stream->length : safe_length(stream->data, stream->length);
-}
-
-static void take(struct server *server, const struct job_result *result, bool is_stderr, size_t room,
-		 struct run_shown *ret)
-{
-	const struct job_stream *stream = is_stderr ? &result->stderr_text : &result->stdout_text;
-	const bool more = is_stderr ? result->stderr_more : result->stdout_more;
-	const int64_t written = is_stderr ? result->jail.stderr_bytes : result->jail.stdout_bytes;
-
-	*ret = (struct run_shown){.head = stream->data, .head_length = stream->length};
-	ret->size = MAX((int64_t)stream->length, more ? written : 0);
-	if (more || wanted(stream, room) > room)
-		cut(server, result, is_stderr, MIN(room, MAX(stream->length, (size_t)1)), ret);
-}
-
-/* A stream has half of the room for sure, and what the other one leaves. */
-void run_streams_take(struct server *server, const struct job_result *result, size_t room, struct run_streams *ret)
-{
-	const size_t out = wanted(&result->stdout_text, room), error = wanted(&result->stderr_text, room);
-
-	take(server, result, false, MAX(room / 2, room - MIN(error, room)), &ret->out);
-	take(server, result, true, MAX(room / 2, room - MIN(out, room)), &ret->error);
-}
-
-void run_streams_clear(struct run_streams *streams)
-{
-	free(streams->out.tail.data);
-	free(streams->error.tail.data);
-}
 
 void run_text_end_line(struct buf *text)
 {
@@ -154,7 +72,7 @@ void run_text_stream(struct buf *text, const struct run_shown *shown, enum run_t
 {
 	const size_t n_marks = place == RUN_TEXT_ALONE ? 1 : ARRAY_SIZE(marks);
 
-	add_output(text, shown->head, shown->head_length, n_marks);
+	add_output(text, shown->head.data, shown->head.length, n_marks);
 	if (shown->hidden == 0)
 		return;
 	run_text_end_line(text);
@@ -166,8 +84,8 @@ static void add_stream(const struct run_shown *shown, const char *name, struct j
 {
 	auto_free char *gap = xasprintf("[%lld bytes of %s are left out here]\n", (long long)shown->hidden, name);
 
-	if (shown->head_length > 0)
-		tool_add_text(content, shown->head, shown->head_length);
+	if (shown->head.length > 0)
+		tool_add_text(content, shown->head.data, shown->head.length);
 	if (shown->hidden > 0)
 		tool_add_text(content, gap, strlen(gap));
 	if (shown->tail.length > 0)
@@ -218,7 +136,7 @@ static void describe_change(struct server *server, const struct job_result *resu
 }
 
 /* New and changed ones first: these are what a model or its user wants to see. */
-void run_text_files(struct server *server, const struct job_result *result, struct buf *text)
+void run_text_files(struct server *server, const struct job_result *result, size_t room, struct buf *text)
 {
 	const size_t before = text->length;
 	size_t shown = 0, more = 0, packages = 0;
@@ -240,7 +158,7 @@ void run_text_files(struct server *server, const struct job_result *result, stru
 			}
 			buf_init(&line, LINE_MAX_);
 			describe_change(server, result, change, &line);
-			if (line.overflow || text->length - before + line.length > FILES_MAX) {
+			if (line.overflow || text->length - before + line.length + MORE_MAX > room) {
 				more++;
 				continue;
 			}
@@ -294,15 +212,17 @@ void run_text_block(struct buf *text, const struct job_result *result, const str
 	}
 }
 
+/* Where the rest of a stream is. */
 static void add_cut(const struct job_result *result, const struct run_shown *shown, const char *name, bool lost,
 		    struct buf *text)
 {
 	if (shown->hidden > 0)
-		buf_printf(text,
-			   "%s: %lld of %lld bytes are left out; read_output executionId=%s stream=%s offset=%zu reads "
-			   "on\n",
-			   name, (long long)shown->hidden, (long long)shown->size, result->id, name,
-			   shown->head_length);
+		buf_printf(
+			text,
+			"%s: %lld of %lld bytes are left out; read_output executionId=%s stream=%s offset=%lld reads "
+			"on\n",
+			name, (long long)shown->hidden, (long long)shown->size, result->id, name,
+			(long long)shown->from);
 	if (lost)
 		buf_printf(text, "%s: what was printed beyond the limit was not recorded\n", name);
 }
@@ -335,22 +255,16 @@ static void add_tools(const struct store_tools *tools, struct buf *text)
 	buf_puts(text, tools->n_calls > 0 ? "\n" : "");
 }
 
-static bool holds(const char *data, size_t length, const char *word)
-{
-	return length > 0 && memmem(data, length, word, strlen(word)); /* data of nothing may be NULL */
-}
-
 /* Does the program's last word say that it misses a package? pip itself advises things that are not to be had here. */
 static bool misses_package(const struct run_shown *error)
 {
-	static const char *const words[] = {"No module named '",      "Cannot find module '",
-					    "Cannot find package '",  "externally-managed-environment",
-					    "npm error code EROFS",   "pip: command not found",
+	static const char *const words[] = {"No module named '",       "Cannot find module '",
+					    "Cannot find package '",   "externally-managed-environment",
+					    "npm error code EROFS",    "pip: command not found",
 					    "pip3: command not found", "npm: command not found"};
 
 	for (size_t i = 0; i < ARRAY_SIZE(words); i++)
-		if (holds(error->head, error->head_length, words[i]) ||
-		    holds(error->tail.data, error->tail.length, words[i]))
+		if (run_shown_has(error, words[i]))
 			return true;
 	return false;
 }
@@ -379,70 +293,110 @@ static void add_packages(struct server *server, struct buf *text)
 		buf_printf(text, "packages: nothing can be installed here%s\n", list);
 }
 
-static void add_notes(struct server *server, const struct job_result *result, const struct run_streams *streams,
-		      size_t images_hidden, struct buf *text)
+/* How it ended, if not well. */
+static void add_verdict(struct server *server, const struct job_result *result, const struct run_shown *error,
+			struct buf *text)
 {
-	auto_buf struct buf network = {0};
-
 	if (result->jail.verdict != JAIL_OK)
 		buf_printf(text, "%s: %s\n", jail_verdict_text(result->jail.verdict), result->jail.message);
-	if (result->jail.verdict == JAIL_RE && misses_package(&streams->error))
+	if (result->jail.verdict == JAIL_RE && misses_package(error))
 		add_packages(server, text);
+}
+
+/* What came of it otherwise. Files have the room that the others leave. */
+static void add_notes(struct server *server, const struct job_result *result, size_t images_hidden, size_t room,
+		      struct buf *text)
+{
+	auto_buf struct buf network = {0}, tools = {0};
+
 	if (*result->note)
 		buf_printf(text, "session: %s\n", result->note);
 	for (const char *line = result->workspace; line && *line; line = strchrnul(line, '\n') + 1)
 		buf_printf(text, "workspace: %.*s\n", (int)strcspn(line, "\n"), line);
 	add_denied(&result->jail, text);
-	add_cut(result, &streams->out, "stdout", result->jail.stdout_truncated, text);
-	add_cut(result, &streams->error, "stderr", result->jail.stderr_truncated, text);
-	buf_init(&network, RUN_NOTES_MAX / 4);
+	buf_init(&network, room / 4);
 	run_text_network(&network, &result->jail);
 	buf_add(text, network.data, network.length);
-	auto_buf struct buf tools = {0};
-	buf_init(&tools, RUN_NOTES_MAX / 4);
+	buf_init(&tools, room / 4);
 	add_tools(&result->tools, &tools);
 	buf_add(text, tools.data, tools.length);
-	run_text_files(server, result, text);
+	run_text_end_line(text);
+	run_text_files(server, result, room - MIN(room, text->length), text);
 	if (images_hidden > 0)
 		buf_printf(text, "%zu images are too many or too large to be shown here\n", images_hidden);
 }
 
 bool run_text_has_mark(const char *data, size_t length)
 {
-	return holds(data, length, RUN_MARK);
+	return length > 0 && memmem(data, length, RUN_MARK, strlen(RUN_MARK)); /* data of nothing may be NULL */
 }
 
-static bool has_mark(const struct run_shown *shown)
+/* Our own lines: the verdict first, then what the notes have, and where the rest of the streams is. */
+static void add_own(const struct tool_call *call, const struct job_result *result, const struct run_streams *streams,
+		    const struct buf *notes, struct buf *ours)
 {
-	return run_text_has_mark(shown->head, shown->head_length) ||
-	       run_text_has_mark(shown->tail.data, shown->tail.length);
+	add_verdict(call->server, result, &streams->error, ours);
+	buf_add(ours, notes->data, notes->length);
+	run_text_end_line(ours); /* what was cut at the bound has none */
+	add_cut(result, &streams->out, "stdout", result->jail.stdout_truncated, ours);
+	add_cut(result, &streams->error, "stderr", result->jail.stderr_truncated, ours);
+	if (ours->length == 0 && (run_shown_has(&streams->out, RUN_MARK) || run_shown_has(&streams->error, RUN_MARK)))
+		buf_puts(ours, "The program ended normally.\n");
 }
 
+/* In the order in which they are read: the reason of a failure is on stderr. */
+struct titled {
+	const char *title;
+	const struct run_shown *shown;
+};
+
+static void add_titled(const struct titled order[2], struct json_object *content)
+{
+	bool titled = false; /* the first one's title is in our lines, if there are any */
+
+	for (size_t i = 0; i < 2; i++) {
+		auto_free char *title = xasprintf("[%s]\n", order[i].title);
+
+		if (order[i].shown->size == 0)
+			continue;
+		if (titled)
+			tool_add_text(content, title, strlen(title));
+		titled = true;
+		add_stream(order[i].shown, order[i].title, content);
+	}
+}
+
+/* What is around the streams has its room first; they share what is left. */
 void run_text_add(const struct tool_call *call, const struct job_result *result, size_t images_hidden,
 		  struct json_object *content)
 {
-	__attribute__((cleanup(run_streams_clear))) struct run_streams streams = {0};
-	auto_buf struct buf notes = {0}, ours = {0};
+	const size_t room = run_text_room(call->server, call->token);
+	const size_t notes_room = MIN((size_t)RUN_NOTES_MAX, room / 5 * 2);
+	const bool failed = result->jail.verdict != JAIL_OK;
+	auto_streams struct run_streams streams = {0};
+	auto_buf struct buf notes = {0}, ours = {0}, head = {0};
 
-	run_streams_take(call->server, result, RUN_STREAMS_MAX, &streams);
-	const bool out = streams.out.size > 0, error = streams.error.size > 0;
+	buf_init(&notes, notes_room);
+	buf_init(&ours, RUN_NOTES_MAX);
+	buf_init(&head, SIZE_MAX);
+	add_notes(call->server, result, images_hidden, notes_room, &notes);
+	const size_t taken = notes.length + strlen(call->ignored.names) + FRAME_MAX;
 
-	buf_init(&notes, RUN_NOTES_MAX - FRAME_MAX);
-	add_notes(call->server, result, &streams, images_hidden, &notes);
-	if (notes.length == 0 && (has_mark(&streams.out) || has_mark(&streams.error)))
-		buf_puts(&notes, "The program ended normally.\n");
-	if (notes.length > 0) {
-		buf_init(&ours, RUN_NOTES_MAX);
-		buf_puts(&ours, RUN_MARK " ");
-		buf_add(&ours, notes.data, notes.length);
-		run_text_end_line(&ours); /* what was cut at the bound has none */
-		buf_puts(&ours, out ? "[stdout]\n" : error ? "[stderr]\n" : "");
-		tool_add_text(content, ours.data, ours.length);
-	} else if (!out && !error) {
+	run_streams_take(call->server, result, room - MIN(taken, room), failed && result->jail.verdict != JAIL_CE,
+			 &streams);
+	add_own(call, result, &streams, &notes, &ours);
+	const struct titled error = {"stderr", &streams.error}, out = {"stdout", &streams.out};
+	const struct titled order[] = {failed ? error : out, failed ? out : error};
+	const struct titled *first = order[0].shown->size > 0 ? &order[0] : &order[1];
+
+	if (ours.length > 0)
+		buf_printf(&head, RUN_MARK " %s", ours.data);
+	tool_note_ignored(call, &head);
+	if (head.length > 0 && first->shown->size > 0)
+		buf_printf(&head, "[%s]\n", first->title);
+	if (head.length > 0)
+		tool_add_text(content, head.data, head.length);
+	if (ours.length == 0 && first->shown->size == 0)
 		tool_add_text(content, "(no output)\n", strlen("(no output)\n"));
-	}
-	add_stream(&streams.out, "stdout", content);
-	if (out && error)
-		tool_add_text(content, "[stderr]\n", strlen("[stderr]\n"));
-	add_stream(&streams.error, "stderr", content);
+	add_titled(order, content);
 }
