@@ -14,7 +14,7 @@
 #include "run_text.h"
 #include "toon.h"
 
-#define TEXT_MAX (8 * 1024 * 1024) /* while it is made: streams have RUN_STREAMS_MAX */
+#define TEXT_MAX (8 * 1024 * 1024) /* while it is made: streams have run_text_room */
 
 struct answer {
 	const char *status, *summary, *error; /* error NULL: none */
@@ -196,16 +196,18 @@ static int64_t seconds_of(struct server *server, const struct job_result *result
 	return (limits.wall_us + 999999) / 1000000;
 }
 
-void run_python_answer(struct server *server, const struct job_result *result, struct tool_result *ret)
+void run_python_answer(const struct tool_call *call, const struct job_result *result, struct tool_result *ret)
 {
+	struct server *server = call->server;
+	const size_t room = run_text_streams_room(run_text_room(server, call->token), 0);
 	const struct jail_result *jail = &result->jail;
 	auto_answer struct answer answer;
 	char error[JAIL_MESSAGE_TEXT + 64] = "", summary[sizeof(error) + 64];
 
-	__attribute__((cleanup(run_streams_clear))) struct run_streams streams = {0};
+	auto_streams struct run_streams streams = {0};
 
 	answer_init(&answer);
-	run_streams_take(server, result, RUN_STREAMS_MAX, &streams);
+	run_streams_take(server, result, room, jail->verdict != JAIL_OK, &streams);
 	run_text_stream(&answer.out, &streams.out, RUN_TEXT_ALONE);
 	run_text_stream(&answer.errors, &streams.error, RUN_TEXT_ALONE);
 	answer.servers = json_object_new_array();

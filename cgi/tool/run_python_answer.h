@@ -12,7 +12,7 @@
 #include "tool_common.h"
 
 /* Of a run that ended: adds the text block, sets ret->form. */
-void run_python_answer(struct server *server, const struct job_result *result, struct tool_result *ret);
+void run_python_answer(const struct tool_call *call, const struct job_result *result, struct tool_result *ret);
 /* Of a call that was refused (struct tool, refused). */
 void run_python_refused(const struct config *config, struct json_object *arguments, const struct err *err,
 			struct tool_result *ret);

@@ -7,7 +7,8 @@
 #include "tool_files.h"
 
 #define FILES_LISTED 1000 /* of one answer */
-#define TEXT_MAX     (RUN_TEXT_MAX - 4096)
+#define LINE_MAX_    (16 * 1024)
+#define FRAME_MAX    800 /* bytes of our lines before and behind the list */
 
 struct list_arguments {
 	const char *conversation, *path, *after;
@@ -41,7 +42,8 @@ struct listing {
 	size_t folder_length;
 	struct json_object *files;
 	struct buf text;
-	size_t shown;
+	size_t room, shown; /* room: of the text's lines */
+	bool full;
 	int64_t count, bytes;
 	char *last; /* the name of the last one that is shown */
 };
@@ -50,16 +52,23 @@ static int add_file(void *arg, const struct store_file *file)
 {
 	struct listing *listing = arg;
 	const size_t length = listing->folder_length;
+	auto_buf struct buf line = {0};
 
 	if (length > 0 && (file->name_length <= length || file->name[length] != '/' ||
 			   memcmp(file->name, listing->folder, length) != 0))
 		return 0;
 	listing->count++;
 	listing->bytes += file->size;
-	if (listing->shown == FILES_LISTED || listing->text.length > TEXT_MAX)
+	if (listing->full)
 		return 0;
-	tool_files_describe(listing->call, listing->conversation, file, listing->signs, &listing->text);
-	buf_putc(&listing->text, '\n');
+	buf_init(&line, LINE_MAX_);
+	tool_files_describe(listing->call, listing->conversation, file, listing->signs, &line);
+	buf_putc(&line, '\n');
+	listing->full = listing->shown == FILES_LISTED ||
+			(listing->shown > 0 && listing->text.length + line.length > listing->room);
+	if (listing->full)
+		return 0;
+	buf_add(&listing->text, line.data, line.length);
 	json_object_array_add(listing->files, tool_files_object(listing->call, listing->conversation, file));
 	free(listing->last);
 	listing->last = xstrndup(file->name, file->name_length);
@@ -113,8 +122,9 @@ static int list(struct tool_call *call, const void *bound, struct tool_result *r
 				  .signs = call->server->config->files.url_seconds > 0,
 				  .folder = folder,
 				  .folder_length = strlen(folder),
-				  .files = json_object_new_array()};
-	buf_init(&listing.text, RUN_TEXT_MAX);
+				  .files = json_object_new_array(),
+				  .room = run_text_room(call->server, call->token) - FRAME_MAX};
+	buf_init(&listing.text, SIZE_MAX);
 	result = store_conversation_files(call->server->store, conversation.row, &page, add_file, &listing, err);
 	if (result == 0 && *folder && listing.count == 0 && !*after)
 		result = err_member(err, "path", "names no folder that has files; leave it out to list all files");

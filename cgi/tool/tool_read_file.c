@@ -15,7 +15,7 @@
 #include "run_text.h"
 #include "tool_files.h"
 
-#define SHOWN_MAX (64 * 1024) /* bytes of text in one answer */
+#define NOTE_MAX  300 /* bytes of our line */
 #define CHUNK     (64 * 1024)
 #define LINE_LAST INT64_C(1000000000)
 
@@ -56,12 +56,13 @@ struct lines {
 	bool full, more;    /* full: one line takes all the room; more: something follows what was taken */
 	bool binary;
 	struct buf text;
+	size_t room; /* bytes of text in one answer */
 };
 
 /* A line that does not fit whole begins the next answer, unless it is the first of this one. */
 static bool add_part(struct lines *lines, const char *data, size_t length)
 {
-	const size_t room = SHOWN_MAX - lines->text.length;
+	const size_t room = lines->room - lines->text.length;
 
 	if (length <= room) {
 		buf_add(&lines->text, data, length);
@@ -112,8 +113,8 @@ static void add_note(const struct lines *lines, struct json_object *content)
 	auto_free char *note = NULL;
 
 	if (lines->more && lines->full)
-		note = xasprintf(RUN_MARK " line %lld is longer than %d bytes and cut; a program can read all of it\n",
-				 (long long)lines->line, SHOWN_MAX);
+		note = xasprintf(RUN_MARK " line %lld is longer than %zu bytes and cut; a program can read all of it\n",
+				 (long long)lines->line, lines->room);
 	else if (lines->more)
 		note = xasprintf(RUN_MARK " the file goes on; start_line=%lld reads on\n", (long long)lines->line);
 	else if (lines->text.length == 0)
@@ -144,7 +145,7 @@ static int add_lines(const struct read_arguments *arguments, int fd, struct line
 		return err_member(err, "start_line", "is beyond the end: the file has %lld lines",
 				  (long long)last_line(lines));
 	if (lines->full)
-		lines->text.length = utf8_cut(lines->text.data, lines->text.length, SHOWN_MAX);
+		lines->text.length = utf8_cut(lines->text.data, lines->text.length, lines->room);
 	add_note(lines, content);
 	if (lines->text.length > 0)
 		tool_add_text(content, lines->text.data, lines->text.length);
@@ -162,7 +163,8 @@ static int show(struct tool_call *call, const struct read_arguments *arguments,
 	const bool image = files_is_image(file->media_type) && file->size <= RUN_IMAGE_MAX;
 	int result = store_blob_open(call->server->store, file->blob, &fd, NULL, err);
 
-	buf_init(&lines.text, SHOWN_MAX + 1);
+	lines.room = run_text_room(call->server, call->token) - NOTE_MAX - 2 * BIND_IGNORED_MAX;
+	buf_init(&lines.text, lines.room + 1);
 	buf_init(&text, RUN_NOTES_MAX);
 	if (result == 0 && !image)
 		result = add_lines(arguments, fd, &lines, content, err);

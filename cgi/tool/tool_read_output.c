@@ -3,7 +3,7 @@
 #include "run_text.h"
 #include "tool_common.h"
 
-#define LENGTH_MAX (64 * 1024)
+#define NOTE_MAX 200 /* bytes of our line */
 
 struct read_arguments {
 	const char *execution, *stream;
@@ -33,12 +33,13 @@ static const struct bind output_table[] = {
 static int read_part(struct tool_call *call, const void *bound, struct tool_result *ret, struct err *err)
 {
 	const struct read_arguments *arguments = bound;
+	const size_t room = run_text_room(call->server, call->token) - NOTE_MAX - 2 * BIND_IGNORED_MAX;
 	const struct job_printed which = {
 		.owner = call->token->owner,
 		.id = arguments->execution,
 		.is_stderr = arguments->stream && streq(arguments->stream, "stderr"),
 		.offset = arguments->offset,
-		.length = LENGTH_MAX,
+		.length = (int64_t)room,
 	};
 	struct job_stream printed = {0};
 	struct part part = {.offset = arguments->offset};
@@ -51,7 +52,7 @@ static int read_part(struct tool_call *call, const void *bound, struct tool_resu
 	if (result < 0)
 		return result;
 	*ret = (struct tool_result){.content = json_object_new_array()};
-	part.length = (int64_t)run_text_part(printed.data, printed.length, LENGTH_MAX);
+	part.length = (int64_t)run_text_part(printed.data, printed.length, room);
 	auto_free char *note = part.offset + part.length < part.size
 				       ? xasprintf(RUN_MARK " bytes %lld to %lld of %lld; offset=%lld reads on\n",
 						   (long long)part.offset, (long long)(part.offset + part.length),

@@ -49,6 +49,7 @@ static inline int fixture_open(struct fixture *fixture)
 	fixture->config.tools.text = "plain";
 	fixture->config.limits.sandboxes = 16;
 	fixture->config.limits.body_mb = 1;
+	fixture->config.limits.answer_kb = 9;
 	fixture->config.limits.in_flight = 8;
 	fixture->config.limits.wall_seconds = 30;
 	fixture->config.limits.wall_seconds_max = 300;

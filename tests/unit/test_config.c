@@ -73,7 +73,7 @@ static void test_defaults(void **state)
 	assert_int_equal(config.limits.data_inodes, 4096);
 	assert_int_equal(config.limits.tmp_mb, 64);
 	assert_int_equal(config.limits.output_mb, 16);
-	assert_int_equal(config.limits.answer_kb, 64);
+	assert_int_equal(config.limits.answer_kb, 9);
 	assert_int_equal(config.limits.compile_seconds, 60);
 	assert_int_equal(config.limits.compile_memory_mb, 1024);
 	assert_int_equal(config.limits.body_mb, 32);

@@ -311,7 +311,7 @@ static void long_output_goes_to_a_blob(void **state)
 	result = fixture_wait(job);
 	assert_true(result->stdout_more);
 	assert_false(result->stderr_more);
-	assert_int_equal(result->stdout_text.length, f.config.limits.answer_kb * 1024);
+	assert_int_equal(result->stdout_text.length, JOB_ANSWER_LEAST);
 	assert_ok(store_execution_find(f.store, job_id(job), &row, &fixture_err));
 	assert_null(row.stdout_text.data);
 	assert_ok(store_text_read(f.store, &row.stdout_text, &text, &length, &fixture_err));

@@ -257,7 +257,7 @@ static void result_without_engine(void **state)
 
 	(void)state;
 	assert_non_null(strstr(got.body, "\"status\":\"completed\""));
-	assert_non_null(strstr(got.body, "\"stdout\":\"42\\n\""));
+	assert_non_null(strstr(got.body, "\"text\":\"42\\n\""));
 	assert_null(fixture.server.engine);
 
 	auto_answer struct answer hello =
@@ -271,7 +271,7 @@ static void result_without_engine(void **state)
 		"{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"tasks/result\",\"params\":{\"taskId\":\"%s\"}}", task.id);
 	auto_answer struct answer told = ask(&fixture, "POST", "/mcp", result, session, NULL);
 
-	assert_non_null(strstr(told.body, "\"stdout\":\"42\\n\""));
+	assert_non_null(strstr(told.body, "\"text\":\"42\\n\""));
 	assert_null(fixture.server.engine);
 }
 
