@@ -12,7 +12,7 @@ import { Client as ClientV1 } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport as StdioV1 } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { StreamableHTTPClientTransport as TransportV1 } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js';
-import { Stack, bin, makeState, root, until } from './stack.js';
+import { ASKS, Stack, bin, makeState, root, until } from './stack.js';
 
 const TIMEOUT_MS = 180_000;
 const INFO = { name: 'test', version: '1' };
@@ -47,13 +47,13 @@ const v1 = (transport) => async (decide, asked) => {
 	const client = new ClientV1(INFO, { capabilities: decide ? { elicitation: {} } : {} });
 	if (decide) client.setRequestHandler(ElicitRequestSchema, answers(decide, asked));
 	await client.connect(transport());
-	return { client, run: (args, options) => client.callTool({ name: 'run_code', arguments: args }, undefined, options) };
+	return { client, run: (args, options) => client.callTool({ name: 'run_code', arguments: args, _meta: ASKS }, undefined, options) };
 };
 const v2 = (mode, transport) => async (decide, asked) => {
 	const client = new ClientV2(INFO, { versionNegotiation: { mode }, capabilities: decide ? { elicitation: { form: {} } } : {} });
 	if (decide) client.setRequestHandler('elicitation/create', answers(decide, asked));
 	await client.connect(transport());
-	return { client, run: (args, options) => client.callTool({ name: 'run_code', arguments: args }, options) };
+	return { client, run: (args, options) => client.callTool({ name: 'run_code', arguments: args, _meta: ASKS }, options) };
 };
 const modern = { pin: '2026-07-28' };
 const clients = [
@@ -68,7 +68,7 @@ const clients = [
 const newest = async () => (await stack.rows()).slice(0, 1).find(({ verdict }) => verdict);
 
 const program = (lines) => ({ conversationId: 'ask', language: 'python', servers: ['everything'], code: `import tools\nfrom tools import everything\n${lines}\n` });
-const details = (result) => result._meta['sallyport/result'];
+const details = (result) => result.structuredContent;
 const TRY = `
 def attempt(what, **arguments):
     try: print(getattr(everything, what)(**arguments))

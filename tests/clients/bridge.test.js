@@ -540,7 +540,7 @@ print(len(late), "written")
 	const { result } = await stack.call('run_code', args);
 	const text = result.content.map((block) => block.text ?? '').join('');
 	assert.match(text, /\n\[stdout\]\n10 written\n$/);
-	const { toolCalls } = JSON.parse((await stack.cli(['show', '--json', result._meta['sallyport/result'].execution_id])).stdout);
+	const { toolCalls } = JSON.parse((await stack.cli(['show', '--json', result.structuredContent.execution_id])).stdout);
 	assert.equal(toolCalls.length, 11);
 	const shown = ({ name, description, inputSchema }) => JSON.stringify({ name, description, inputSchema }).length;
 	const sum = (numbers) => numbers.reduce((a, b) => a + b, 0);

@@ -12,7 +12,7 @@ if (!existsSync(path.join(state, 'token'))) {
 	process.exit(1);
 }
 const read = (name) => readFileSync(path.join(state, name), 'utf8').trim();
-const url = new URL(`http://127.0.0.1:${read('port')}/mcp`);
+const url = new URL(`http://127.0.0.1:${read('port')}/mcp?results=structured`);
 const client = new Client({ name: 'first-chart', version: '1' }, { versionNegotiation: { mode: 'auto' } });
 const conversationId = 'first-chart';
 const table = 'city,year,value\nOslo,2024,3\nOslo,2025,5\nRome,2024,7\nRome,2025,11\n';
@@ -22,7 +22,7 @@ await client.callTool({ name: 'upload_file', arguments: { conversationId, filena
 const code = readFileSync(path.join(import.meta.dirname, '../data/chart.py'), 'utf8');
 const result = await client.callTool({ name: 'run_code', arguments: { conversationId, language: 'python', code } });
 console.log(result.content[0].text);
-const { created, changed } = result._meta['sallyport/result'].files;
+const { created, changed } = result.structuredContent.files;
 const chart = [...created, ...changed].find((file) => file.name === 'chart.png');
 if (chart) {
 	writeFileSync(target, Buffer.from(await (await fetch(chart.url)).arrayBuffer()));

@@ -109,18 +109,16 @@ const inspector = (era) => async (stack) => {
 	};
 };
 
-/* It prints either the text or the structured result of a call, so its token asks for that, and keeps images as files: they are given back as
- * blocks. */
+/* It prints either the text or the structured result of a call, and keeps images as files: they are given back as blocks. */
 async function mcporter(stack) {
 	const home = stack.home(), config = path.join(home, 'mcporter.json');
-	const { token } = JSON.parse((await stack.cli(['token', 'add', '--owner', 'dev', '--results', 'structured', '--json'])).stdout);
-	writeFileSync(config, JSON.stringify({ mcpServers: { sallyport: { url: stack.url, headers: { Authorization: `Bearer ${token}` } } } }));
+	writeFileSync(config, JSON.stringify({ mcpServers: { sallyport: { url: stack.url, headers: stack.headers } } }));
 	const port = (args, options) => program([path.join(packages, 'mcporter/dist/cli.js'), '--config', config, ...args], { ...options, env: { ...process.env, HOME: home } });
 	const call = async (name, args, options) => {
 		const folder = mkdtempSync(path.join(home, 'images-'));
 		const structured = await port(['call', `sallyport.${name}`, '--args', JSON.stringify(args), '--output', 'json', '--save-images', folder], options);
 		const content = readdirSync(folder).map((file) => ({ type: 'image', mimeType: `image/${path.extname(file).slice(1)}`, data: readFileSync(path.join(folder, file), 'base64') }));
-		return { _meta: { 'sallyport/result': structured }, content };
+		return { structuredContent: structured, content };
 	};
 	return { list: async () => (await port(['list', 'sallyport', '--json', '--schema'])).tools, call, close() {} };
 }

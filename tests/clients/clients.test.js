@@ -30,7 +30,7 @@ async function uploadAndDraw(conversationId, call) {
 	assert.ok(!uploaded.isError, JSON.stringify(uploaded));
 	const drawn = await call('run_code', { conversationId, language: 'python', code: CHART, timeout_seconds: CHART_SECONDS }, { timeout: CHART_SECONDS * 1000 });
 	assert.ok(!drawn.isError, JSON.stringify(drawn.content));
-	const result = drawn._meta['sallyport/result'];
+	const result = drawn.structuredContent;
 	assert.equal(result.verdict, 'OK');
 	assert.equal(result.exit_code, 0);
 	assert.equal(result.stdout, 'Oslo 8\nRome 18\n');
@@ -62,8 +62,8 @@ async function download(file, expected) {
 async function watch(conversationId, client, progress) {
 	const seen = [], program = ticking();
 	const call = client.call('run_code', { conversationId, language: 'python', code: program.code }, { onprogress: ({ message }) => seen.push(message) });
-	const { _meta } = await wakeUntil(program, call, progress ? () => lines(seen.join('')) : undefined);
-	assert.equal(_meta['sallyport/result'].stdout, TICKED);
+	const { structuredContent } = await wakeUntil(program, call, progress ? () => lines(seen.join('')) : undefined);
+	assert.equal(structuredContent.stdout, TICKED);
 	assert.equal(seen.join(''), progress ? TICKED : '');
 }
 
@@ -85,10 +85,10 @@ async function giveUp(conversationId, client, verdict) {
 
 /* Variables stay while the session does. */
 async function talkOn(conversationId, { call }) {
-	const run = async (code) => (await call('run_code', { conversationId, language: 'python', session: true, code }))._meta['sallyport/result'];
+	const run = async (code) => (await call('run_code', { conversationId, language: 'python', session: true, code })).structuredContent;
 	assert.equal((await run('x = 40')).session.number, 1);
 	assert.equal((await run('print(x + 2)')).stdout, '42\n');
-	assert.equal((await call('reset_session', { conversationId }))._meta['sallyport/result'].ended, 1);
+	assert.equal((await call('reset_session', { conversationId })).structuredContent.ended, 1);
 	assert.equal((await run('print("x" in globals())')).stdout, 'False\n');
 	await call('reset_session', { conversationId }); /* an owner may have only a few at once */
 }
@@ -151,7 +151,7 @@ test('the curl line that make run prints works when it is pasted', async () => {
 	const { code, stdout } = await run('bash', ['-c', stack.curl]);
 	assert.equal(code, 0);
 	const { result } = JSON.parse(stdout);
-	assert.equal(result._meta['sallyport/result'].verdict, 'OK');
+	assert.equal(result.structuredContent.verdict, 'OK');
 	assert.match(result.content[0].text, /^42 3\./);
 });
 

@@ -30,7 +30,7 @@ function sleeper(marker) {
 
 async function kept(conversationId) {
 	const { result } = await stack.call('run_code', { conversationId, language: 'bash', code: 'cat note.txt' });
-	assert.equal(result._meta['sallyport/result'].stdout, 'kept');
+	assert.equal(result.structuredContent.stdout, 'kept');
 }
 
 async function acknowledged(conversationId) {
@@ -47,7 +47,7 @@ async function killAndComeBack(program) {
 	});
 	await until('the stack to answer again', async () => {
 		const answer = await stack.call('run_code', { conversationId: 'probe', language: 'bash', code: 'echo back' }).catch(() => null);
-		return answer?.result?._meta?.['sallyport/result']?.stdout === 'back\n';
+		return answer?.result?.structuredContent?.stdout === 'back\n';
 	});
 }
 
@@ -86,7 +86,7 @@ test('a hanging jailer ends its runs as XX', { timeout: TIMEOUT_MS }, async () =
 	await until('the guest to be gone', () => processes(marker).length === 0);
 	await until('runs to work again', async () => {
 		const again = await stack.call('run_code', { conversationId: 'hang', language: 'bash', code: 'echo back' }).catch(() => null);
-		return again?.result?._meta?.['sallyport/result']?.stdout === 'back\n';
+		return again?.result?.structuredContent?.stdout === 'back\n';
 	});
 	assert.equal(stack.process('sallyport-jailer').pid, pid, 'the same jailer');
 });
@@ -148,7 +148,7 @@ test('kill -9 of the jailer: the guest dies, the run is XX, what was kept is the
 	await until('the guest to be gone', () => processes(marker).length === 0);
 	const { value } = await answer;
 	assert.equal(value.result.isError, true);
-	assert.equal(value.result._meta['sallyport/result'].verdict, 'XX', JSON.stringify(value.result));
+	assert.equal(value.result.structuredContent.verdict, 'XX', JSON.stringify(value.result));
 	assert.equal((await rowOf(marker)).verdict, 'XX');
 	await kept('before-jailer');
 });

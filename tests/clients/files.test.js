@@ -12,7 +12,7 @@ test('files over HTTP', { timeout: TIMEOUT_MS }, async (t) => {
 	const stack = await Stack.start({});
 	try {
 		const { result } = await stack.call('write_file', { conversationId: 'http', path: 'seed', content: 'seed' });
-		const base = result._meta['sallyport/result'].file.url.replace(/seed$/, '');
+		const base = result.structuredContent.file.url.replace(/seed$/, '');
 		const { Authorization } = stack.headers;
 		const put = (name, body, headers = { Authorization }) => fetch(base + name, { method: 'PUT', headers, body });
 

@@ -110,7 +110,7 @@ for (const [label, args, verdict, words, check] of BAD) {
 
 test('list_runners names what is there', async () => {
 	const { result } = await stack.call('list_runners', {});
-	const { languages } = result._meta['sallyport/result'];
+	const { languages } = result.structuredContent;
 	for (const name of ['python', 'javascript', 'typescript', 'go', 'c', 'c++', 'bash']) {
 		const runner = languages.find((one) => one.language === name || one.aliases.includes(name));
 		assert.ok(runner, `no runner ${name}`);

@@ -15,7 +15,7 @@ import { Client as ClientV1 } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport as StdioV1 } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { StreamableHTTPClientTransport as TransportV1 } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { CallToolResultSchema } from '@modelcontextprotocol/sdk/types.js';
-import { Stack, bin, makeState, root, until } from './stack.js';
+import { ASKS, Stack, bin, makeState, root, until } from './stack.js';
 
 const TIMEOUT_MS = 180_000;
 const INFO = { name: 'test', version: '1' };
@@ -144,12 +144,12 @@ const stdio = (Transport) => () => new Transport({ command: path.join(bin, 'sall
 const v1 = (transport) => async () => {
 	const client = new ClientV1(INFO);
 	await client.connect(transport());
-	return { client, call: (name, args, options) => client.callTool({ name, arguments: args }, undefined, options) };
+	return { client, call: (name, args, options) => client.callTool({ name, arguments: args, _meta: ASKS }, undefined, options) };
 };
 const v2 = (mode, transport) => async () => {
 	const client = new ClientV2(INFO, { versionNegotiation: { mode } });
 	await client.connect(transport());
-	return { client, call: (name, args, options) => client.callTool({ name, arguments: args }, options) };
+	return { client, call: (name, args, options) => client.callTool({ name, arguments: args, _meta: ASKS }, options) };
 };
 const clients = [
 	['SDK v1, legacy, HTTP', v1(web(TransportV1))],
@@ -160,7 +160,7 @@ const clients = [
 ];
 
 const program = (code, more) => ({ conversationId: 'progress', language: 'python', servers: ['worker', 'everything'], code, ...more });
-const details = (result) => result._meta['sallyport/result'];
+const details = (result) => result.structuredContent;
 const rises = () => heard.forEach(({ progress }, n) => assert.ok(n === 0 || progress > heard[n - 1].progress, JSON.stringify(heard)));
 const messages = (server) => heard.map(({ message }) => message).filter((message) => message?.startsWith(server));
 

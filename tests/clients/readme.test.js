@@ -10,7 +10,7 @@ import { after, before, describe, test } from 'node:test';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
-import { Stack, bin, root, run } from './stack.js';
+import { ASKS, Stack, bin, root, run } from './stack.js';
 
 const readme = readFileSync(path.join(root, 'README.md'), 'utf8');
 const blocks = (language) => [...readme.matchAll(new RegExp(`^\`\`\`${language}\\n([^]*?)^\`\`\`$`, 'gm'))].map(([, text]) => text);
@@ -50,8 +50,8 @@ describe('configuration blocks', { concurrency: 2 }, () => {
 			const parsed = JSON.parse(ours(text));
 			const client = new Client({ name: 'readme', version: '1' });
 			await client.connect(transport((parsed.servers ?? parsed.mcpServers).sallyport));
-			const result = await client.callTool({ name: 'run_code', arguments: { conversationId: 'readme', language: 'python', code: 'print(6 * 7)' } });
-			assert.equal(result._meta['sallyport/result'].stdout, '42\n');
+			const result = await client.callTool({ name: 'run_code', _meta: ASKS, arguments: { conversationId: 'readme', language: 'python', code: 'print(6 * 7)' } });
+			assert.equal(result.structuredContent.stdout, '42\n');
 			await client.close();
 		});
 	}
@@ -70,5 +70,5 @@ test('a first call by curl, without a session', { timeout: TIMEOUT_MS }, async (
 	assert.equal(lines.length, 1);
 	const { code, stdout, stderr } = await run('bash', ['-c', ours(lines[0])], { env: environment() });
 	assert.equal(code, 0, stderr);
-	assert.equal(JSON.parse(stdout).result._meta['sallyport/result'].stdout, '42\n');
+	assert.equal(JSON.parse(stdout).result.structuredContent.stdout, '42\n');
 });

@@ -183,7 +183,7 @@ test('a replay answers as the run did', { timeout: TIMEOUT_MS }, async () => {
 		{ code: "print((await mcp_everything.echo(message='kept'))['content'][0]['text'])", servers: ['everything'] },
 		{ code: 'import mcp.runtime as runtime\nprint(mcp_servers, runtime.list_servers_sync())' },
 	]) {
-		const replayed = await own.stack.cli(['replay', (await python(args))._meta['sallyport/result'].execution_id]);
+		const replayed = await own.stack.cli(['replay', (await python(args)).structuredContent.execution_id]);
 		assert.equal(replayed.code, 0, replayed.stdout + replayed.stderr);
 	}
 });

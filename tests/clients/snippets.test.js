@@ -30,7 +30,7 @@ after(async () => {
 async function call(name, args, who = stack) {
 	const { result, error } = await who.call(name, args);
 	assert.ok(result, JSON.stringify(error));
-	return { text: result.content.map((block) => block.text ?? '').join('\n'), isError: result.isError ?? false, details: result._meta?.['sallyport/result'] };
+	return { text: result.content.map((block) => block.text ?? '').join('\n'), isError: result.isError ?? false, details: result.structuredContent };
 }
 const save = (args, who) => call('save_snippet', args, who);
 const runs = (args, who) => call('run_snippet', { conversationId: 'snippets', ...args }, who);

@@ -163,8 +163,11 @@ export class Stack {
 		if (this.status) throw new Error(`the stack ended with ${JSON.stringify(this.status)}:\n${this.output}${this.log()}`);
 		const line = (name) => new RegExp(`^${name}: (.*)$`, 'm').exec(this.output)[1];
 		this.url = line('url');
-		this.token = line('token');
+		this.printed = line('token');
 		this.config = line('config');
+		const { stdout, stderr } = await this.cli(['token', 'add', '--owner', 'dev', '--servers', '*', '--results', 'structured', '--json']);
+		assert.ok(stdout, stderr);
+		this.token = JSON.parse(stdout).token; /* of the same owner; its answers have details */
 		this.curl = /^curl .*$/m.exec(this.output)[0];
 		this.base = this.url.replace(/\/mcp$/, '');
 		return this;
@@ -244,8 +247,8 @@ export class Stack {
 	async run(args) {
 		const answer = await this.call('run_code', { conversationId: 'test', ...args });
 		assert.ok(answer.result, JSON.stringify(answer));
-		assert.ok(answer.result._meta['sallyport/result'], JSON.stringify(answer.result.content));
-		return { ...answer.result._meta['sallyport/result'], isError: answer.result.isError ?? false };
+		assert.ok(answer.result.structuredContent, JSON.stringify(answer.result.content));
+		return { ...answer.result.structuredContent, isError: answer.result.isError ?? false };
 	}
 	async stop({ keep = false } = {}) {
 		if (this.stopped) return this.status;
@@ -258,6 +261,9 @@ export class Stack {
 		return this.status;
 	}
 }
+
+/* What a request asks for, so that its answer has details, where no token does. */
+export const ASKS = { 'sallyport/results': 'structured' };
 
 export async function run(program, args, options = {}) {
 	try {

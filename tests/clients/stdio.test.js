@@ -11,7 +11,7 @@ import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { Client as ClientV2 } from '@modelcontextprotocol/client';
 import { StdioClientTransport as TransportV2 } from '@modelcontextprotocol/client/stdio';
 import { file, followOne, listenToOne, record, upload, V1, V2 } from './follow.js';
-import { TICKED, lines, ticking, until, wakeUntil } from './stack.js';
+import { ASKS, TICKED, lines, ticking, until, wakeUntil } from './stack.js';
 
 const BIN = process.env.SP_BIN ?? path.join(import.meta.dirname, '../../build/bin');
 const TIMEOUT_MS = 180_000;
@@ -46,10 +46,11 @@ test('SDK v1 over stdio: tools, upload, run, resource, prompt, completion', { ti
 	await client.callTool({ name: 'upload_file', arguments: { conversationId: 'd', filename: 'in.csv', content: Buffer.from('1\n2\n').toString('base64') } });
 	const result = await client.callTool({
 		name: 'run_code',
+		_meta: ASKS,
 		arguments: { conversationId: 'd', language: 'python', code: "n = [int(l) for l in open('in.csv')]\nopen('sum.txt', 'w').write(str(sum(n)))\nprint(len(n))" },
 	});
-	assert.equal(result._meta['sallyport/result'].stdout, '2\n');
-	const [made] = result._meta['sallyport/result'].files.created;
+	assert.equal(result.structuredContent.stdout, '2\n');
+	const [made] = result.structuredContent.files.created;
 	assert.equal(made.name, 'sum.txt');
 	const read = await client.readResource({ uri: made.url });
 	assert.equal(read.contents[0].text, '3');
@@ -62,12 +63,12 @@ test('SDK v1 over stdio: tools, upload, run, resource, prompt, completion', { ti
 });
 
 test('progress carries the output, in both eras', { timeout: TIMEOUT_MS }, async () => {
-	const call = (code) => ({ name: 'run_code', arguments: { conversationId: 'progress', language: 'python', code } });
+	const call = (code) => ({ name: 'run_code', _meta: ASKS, arguments: { conversationId: 'progress', language: 'python', code } });
 	const { client: modern } = await modernClient();
 	for (const run of [(code, options) => client.callTool(call(code), undefined, options), (code, options) => modern.callTool(call(code), options)]) {
 		const messages = [], program = ticking(), seen = () => messages.map(({ message }) => message).join('');
 		const result = await wakeUntil(program, run(program.code, { onprogress: (progress) => messages.push(progress) }), () => lines(seen()));
-		assert.equal(result._meta['sallyport/result'].stdout, TICKED);
+		assert.equal(result.structuredContent.stdout, TICKED);
 		assert.equal(seen(), TICKED);
 		assert.equal(messages.at(-1).progress, TICKED.length);
 	}
@@ -76,9 +77,9 @@ test('progress carries the output, in both eras', { timeout: TIMEOUT_MS }, async
 
 test('calls run side by side', { timeout: TIMEOUT_MS }, async () => {
 	const calls = Array.from({ length: 6 }, (_, i) =>
-		client.callTool({ name: 'run_code', arguments: { conversationId: `p${i}`, language: 'bash', code: `echo ${i}` } }));
+		client.callTool({ name: 'run_code', _meta: ASKS, arguments: { conversationId: `p${i}`, language: 'bash', code: `echo ${i}` } }));
 	const results = await Promise.all([client.ping(), ...calls]);
-	assert.deepEqual(results.slice(1).map((result) => result._meta['sallyport/result'].stdout), ['0\n', '1\n', '2\n', '3\n', '4\n', '5\n']);
+	assert.deepEqual(results.slice(1).map((result) => result.structuredContent.stdout), ['0\n', '1\n', '2\n', '3\n', '4\n', '5\n']);
 });
 
 test('resources/subscribe and list_changed, SDK v1', { timeout: TIMEOUT_MS }, () => followOne({ client, told }, 'follow'));

@@ -75,7 +75,7 @@ test('progress carries the output, legacy and modern', async () => {
 		assert.equal(shown(found), TICKED);
 		assert.equal(messages.at(-1).params.progress, TICKED.length);
 		for (let n = 1; n < messages.length; n++) assert.ok(messages[n].params.progress > messages[n - 1].params.progress);
-		assert.equal(found.at(-1).data.result._meta['sallyport/result'].stdout, TICKED);
+		assert.equal(found.at(-1).data.result.structuredContent.stdout, TICKED);
 	}
 	assert.deepEqual([streams[0][0].data, streams[0][0].retry], ['', '1000'], 'a priming event');
 	assert.ok(streams[0].every((event) => event.id), 'legacy events have ids');
@@ -90,7 +90,7 @@ test('no priming event before 2025-11-25, no stream without need', async () => {
 	delete short.params._meta;
 	assert.match((await post(short, await session())).headers.get('content-type'), /^application\/json/);
 	const only = await post(run('json-only', 'print(2)'), { ...(await session()), Accept: 'application/json' });
-	assert.equal((await only.json()).result._meta['sallyport/result'].stdout, '2\n');
+	assert.equal((await only.json()).result.structuredContent.stdout, '2\n');
 });
 
 test('a long silence becomes a stream with signs of life', async () => {
@@ -99,7 +99,7 @@ test('a long silence becomes a stream with signs of life', async () => {
 	const answered = all(post(silent('silent', one), await session()), told);
 	await wakeUntil(one, answered, () => told.filter((event) => event.data).length);
 	assert.equal(told.find((event) => event.data).data.method, 'notifications/progress', 'keeps the timer of the client going');
-	assert.equal(told.at(-1).data.result._meta['sallyport/result'].stdout, '3\n');
+	assert.equal(told.at(-1).data.result.structuredContent.stdout, '3\n');
 	const request = silent('silent-modern', other);
 	const wire = modern({ ...request, params: { ...request.params, _meta: {} } });
 	const response = await post(wire.message, wire.more); /* its head comes with the first sign of life */
@@ -134,7 +134,7 @@ test('a cancelled member leaves the rest of its batch alone', async () => {
 	assert.equal((await cancel('batch-runs')).status, 202);
 	const answers = await (await answered).json();
 	assert.deepEqual(answers.map(({ id }) => id), ['batch-last']);
-	assert.equal(answers[0].result._meta['sallyport/result'].stdout, '4\n');
+	assert.equal(answers[0].result.structuredContent.stdout, '4\n');
 	assert.equal((await until('the row', () => verdictOf('batch-runs'))).verdict, 'CX');
 	await until('no trace of the second, or one that was ended at once', async () => {
 		const row = (await stack.rows()).find(({ conversation }) => conversation === 'batch-waits');
@@ -171,7 +171,7 @@ test('a lost connection ends no call that has an idempotency key: repeated, it g
 	}
 	leaving.abort();
 	const again = await wakeUntil(program, post(wire.message, wire.more).then((response) => response.json()));
-	assert.equal(again.result._meta['sallyport/result'].stdout, TICKED, JSON.stringify(again));
+	assert.equal(again.result.structuredContent.stdout, TICKED, JSON.stringify(again));
 	assert.equal((await stack.rows()).filter((row) => row.conversation === 'lost').length, 1);
 	assert.equal(await verdictOf('lost').then((row) => row.verdict), 'OK');
 });
@@ -194,7 +194,7 @@ test('a broken stream is taken up where it broke', async () => {
 	const last = await leaveEarly(run('resume', program.code), mine);
 	const both = Promise.all([all(resume(mine, last), one), all(resume(mine, last), two)]);
 	await wakeUntil(program, both, () => 1 + Math.min(lines(shown(one)), lines(shown(two))));
-	assert.equal(one.at(-1).data.result._meta['sallyport/result'].stdout, TICKED);
+	assert.equal(one.at(-1).data.result.structuredContent.stdout, TICKED);
 	assert.deepEqual(one, two);
 	assert.ok(one.every((event) => event.id !== last && event.id.split('_')[0] === last.split('_')[0]));
 	const again = await all(resume(mine, one.at(-2).id));
@@ -214,7 +214,7 @@ test('after the gateway was started again, too', async () => {
 		const response = await resume(mine, last);
 		return response.status === 200 && all(response);
 	});
-	assert.equal(found.at(-1).data.result._meta['sallyport/result'].stdout, TICKED);
+	assert.equal(found.at(-1).data.result.structuredContent.stdout, TICKED);
 	const error = (await all(resume(mine, lost))).at(-1).data;
 	assert.equal(error.id, 'restart-lost');
 	assert.match(error.error.message, /started again/);
@@ -255,7 +255,7 @@ test('logging/setLevel chooses the messages of a session', async () => {
 	await client.connect(new StreamableHTTPClientTransport(new URL(stack.url), { requestInit: { headers: stack.headers } }));
 	const call = async (code) => {
 		logged.length = 0;
-		const { _meta: { 'sallyport/result': details } } = await client.callTool({ name: 'run_code', arguments: { conversationId: 'logged', language: 'bash', code } });
+		const { structuredContent: details } = await client.callTool({ name: 'run_code', arguments: { conversationId: 'logged', language: 'bash', code } });
 		for (const { logger, data } of logged) assert.ok(logger === 'sallyport' && data.startsWith(`run ${details.execution_id}: `), data);
 		return logged.map(({ level, data }) => `${level}: ${data.slice(`run ${details.execution_id}: `.length)}`);
 	};
@@ -311,7 +311,7 @@ test('SDK v1 sees progress and cancels', async () => {
 	const call = (conversationId, code, options) =>
 		client.callTool({ name: 'run_code', arguments: { language: 'python', code, conversationId, timeout_seconds: 200 } }, undefined, options);
 	const watched = call('sdk-progress', program.code, { onprogress: (progress) => seen.push(progress.message) });
-	assert.equal((await wakeUntil(program, watched, () => lines(seen.join(''))))._meta['sallyport/result'].verdict, 'OK');
+	assert.equal((await wakeUntil(program, watched, () => lines(seen.join('')))).structuredContent.verdict, 'OK');
 	assert.equal(seen.join(''), TICKED);
 	const stop = new AbortController();
 	await assert.rejects(call('sdk-cancel', FOREVER, { signal: stop.signal, onprogress: () => stop.abort('enough') }));
@@ -331,10 +331,10 @@ test('HTTP+SSE of 2024-11-05, where it is switched on', async () => {
 		assert.equal(client.getServerVersion().name, 'sallyport');
 		const call = (conversationId, code, options) =>
 			client.callTool({ name: 'run_code', arguments: { language: 'python', code, conversationId, timeout_seconds: 200 } }, undefined, options);
-		assert.equal((await call('sse', 'print(6 * 7)'))._meta['sallyport/result'].stdout, '42\n');
+		assert.equal((await call('sse', 'print(6 * 7)')).structuredContent.stdout, '42\n');
 		const seen = [], program = ticking();
 		const watched = call('sse-progress', program.code, { onprogress: (progress) => seen.push(progress.message) });
-		assert.equal((await wakeUntil(program, watched, () => lines(seen.join(''))))._meta['sallyport/result'].verdict, 'OK');
+		assert.equal((await wakeUntil(program, watched, () => lines(seen.join('')))).structuredContent.verdict, 'OK');
 		assert.equal(seen.join(''), TICKED);
 		const stop = new AbortController();
 		const rows = async (conversation) => (await old.rows()).filter((row) => row.conversation === conversation);

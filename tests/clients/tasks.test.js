@@ -51,7 +51,7 @@ describe('SDK v1', () => {
 			assert.ok(messages.some(({ type, task }) => type === 'taskStatus' && task.status === 'completed'), JSON.stringify(messages));
 			const { type, result, error } = messages.at(-1);
 			assert.equal(type, 'result', String(error));
-			assert.equal(result._meta['sallyport/result'].stdout, TICKED);
+			assert.equal(result.structuredContent.stdout, TICKED);
 			assert.equal(seen.join(''), TICKED);
 			const { taskId } = messages[0].task;
 			await until('news of its end', () => news.some((task) => task.taskId === taskId && task.status === 'completed'));
@@ -71,7 +71,7 @@ describe('SDK v1', () => {
 		const second = await connectV1();
 		try {
 			const result = await wakeUntil(ticks, second.experimental.tasks.getTaskResult(taskId, CallToolResultSchema));
-			assert.equal(result._meta['sallyport/result'].stdout, TICKED);
+			assert.equal(result.structuredContent.stdout, TICKED);
 			assert.equal(result._meta['io.modelcontextprotocol/related-task'].taskId, taskId);
 			const { tasks } = await second.experimental.tasks.listTasks();
 			assert.equal(tasks.find((task) => task.taskId === taskId).status, 'completed');
@@ -131,7 +131,7 @@ describe('the modern era', () => {
 				const execution = await session.callTool('run_code', program('ext', "print('as ever')", more));
 				const { outcome } = await execution.settle();
 				const result = resultFromTaskOutcome(outcome);
-				assert.equal(result._meta['sallyport/result'].stdout, 'as ever\n');
+				assert.equal(result.structuredContent.stdout, 'as ever\n');
 			}
 			const { code, stdout } = await run('sqlite3', ['-readonly', path.join(stack.state, 'data/sallyport.db'), "SELECT count(*) FROM task JOIN execution ON execution.id = task.execution WHERE conversation_name = 'ext'"]);
 			assert.equal(code, 0);
@@ -145,7 +145,7 @@ describe('the modern era', () => {
 	test('SDK v2 alone knows no tasks: a short run is answered, a long one refused', async () => {
 		const client = await connectV2();
 		try {
-			assert.equal((await client.callTool({ name: 'run_code', arguments: program('alone', 'print(1)') }))._meta['sallyport/result'].stdout, '1\n');
+			assert.equal((await client.callTool({ name: 'run_code', arguments: program('alone', 'print(1)') })).structuredContent.stdout, '1\n');
 			await assert.rejects(client.callTool({ name: 'run_code', arguments: program('alone', 'print(1)', { timeout_seconds: LONG }) }), (error) => error.code === -32021);
 		} finally {
 			await client.close();
@@ -160,7 +160,7 @@ describe('the modern era', () => {
 			'--tool-args-json', JSON.stringify(program('inspector', ticks.code, { timeout_seconds: LONG })),
 		], { env: { ...process.env, HOME: home } }));
 		assert.equal(code, 0, stdout + stderr);
-		assert.equal(JSON.parse(stdout).result._meta['sallyport/result'].stdout, TICKED);
+		assert.equal(JSON.parse(stdout).result.structuredContent.stdout, TICKED);
 	});
 
 	/* What no client here does: following tasks on a stream. */

@@ -72,7 +72,7 @@ async function takesNull(tools, call) {
 	const conversation = { conversationId: 'null' };
 	await call('write_file', { ...conversation, path: 'a', content: 'x' });
 	const ran = await call('run_code', { ...conversation, language: 'bash', code: 'echo 1' });
-	const given = { ...conversation, executionId: ran._meta['sallyport/result'].execution_id, language: 'bash', code: 'true', path: 'a', paths: ['a'], filename: 'a', content: 'YQ==' };
+	const given = { ...conversation, executionId: ran.structuredContent.execution_id, language: 'bash', code: 'true', path: 'a', paths: ['a'], filename: 'a', content: 'YQ==' };
 	for (const { name, inputSchema: { properties, required = [] } } of tools) {
 		const needed = name === 'write_file' ? [...required, 'content'] : required;
 		const args = Object.fromEntries(Object.keys(properties).map((member) => [member, needed.includes(member) ? given[member] : null]));

@@ -238,17 +238,34 @@ ROUTES='
 @test "a token says where its results carry their details" {
 	local form
 	run -2 "$SP_BIN/sallyport" token add --config "$SP_CONFIG" --owner eve --results xml
-	for form in content structured both; do
-		SP_TOKEN=$("$SP_BIN/sallyport" token add --config "$SP_CONFIG" --owner eve --results "$form")
+	for form in none content structured both ''; do
+		SP_TOKEN=$("$SP_BIN/sallyport" token add --config "$SP_CONFIG" --owner eve ${form:+--results "$form"})
 		list tools/list
-		[ "$(jq '[.result.tools[] | has("outputSchema")] | unique | tojson' "$SP_DIR/body")" = "\"[$([ "$form" = content ] && echo false || echo true)]\"" ]
-		sp_call run_code "{\"conversationId\":\"$form\",\"language\":\"bash\",\"code\":\"echo 1\"}"
-		[ "$(sp_get '[(.result.structuredContent.stdout), details.stdout] | tojson')" = \
-			"$(jq -cn --arg f "$form" '[(if $f == "content" then null else "1\n" end), (if $f == "structured" then null else "1\n" end)]')" ]
+		[ "$(jq '[.result.tools[] | has("outputSchema")] | unique | tojson' "$SP_DIR/body")" = "\"[$([[ $form = @(structured|both) ]] && echo true || echo false)]\"" ]
+		echo '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"run_code","arguments":{"conversationId":"'"f$form"'","language":"bash","code":"echo 1"}}}' | sp_http POST /mcp
+		[ "$(places)" = "$(jq -cn --arg f "$form" '[($f == "content" or $f == "both"), ($f == "structured" or $f == "both")]')" ]
 	done
 }
 
-@test "so does the address: a client that hands _meta to its model asks for no details" {
+# Are there details in _meta, and as structuredContent? In _meta they have no nulls, and nothing that the text has.
+places() {
+	jq -e '.result._meta["sallyport/result"] // {} | has("stdout") or has("stderr") or ([.. | select(. == null)] | length > 0) | not' "$SP_DIR/body" >/dev/null
+	jq -c '[(.result._meta // {} | has("sallyport/result")), (.result | has("structuredContent"))]' "$SP_DIR/body"
+}
+
+@test "so does a request" {
+	local form
+	SP_TOKEN=$("$SP_BIN/sallyport" token add --config "$SP_CONFIG" --owner eve --results structured)
+	for form in none content structured both; do
+		echo '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"run_code","arguments":{"conversationId":"r","language":"bash","code":"exit 3"},"_meta":{"sallyport/results":"'$form'"}}}' |
+			sp_http POST /mcp
+		[ "$(places)" = "$(jq -cn --arg f "$form" '[($f == "content" or $f == "both"), ($f == "structured" or $f == "both")]')" ]
+	done
+	echo '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"list_runners","_meta":{"sallyport/results":7}}}' | sp_http POST /mcp
+	[ "$(sp_get .error.message)" = 'Invalid params: _meta: sallyport/results must be content, structured, both or none' ]
+}
+
+@test "so does the address" {
 	local call='{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"run_code","arguments":{"conversationId":"q","language":"bash","code":"echo 1"}}}'
 	for form in none structured; do
 		sp_http POST "/mcp?results=$form" <<<"$call"
@@ -259,13 +276,12 @@ ROUTES='
 	sp_http POST "/mcp?results=all" <<<"$call"
 	[ "$SP_STATUS" = 400 ]
 	grep -q 'results in the address must be content, structured, both or none' "$SP_DIR/body"
-	run -2 "$SP_BIN/sallyport" token add --config "$SP_CONFIG" --owner eve --results none
 }
 
 @test "?results= of the address wins over the token's setting" {
 	local name lists=() arguments='{"conversationId":"m","language":"bash","code":"echo 1"}'
 	local call='{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"run_code","arguments":'"$arguments"'}}'
-	details() { jq '.result._meta // {} | has("sallyport/result")' "$SP_DIR/body"; }
+	details() { jq '.result | has("structuredContent")' "$SP_DIR/body"; }
 	for name in gemini-cli-mcp-client ''; do
 		open_session 2025-06-18 "$name"
 		for query in '' '?results=none'; do
@@ -279,7 +295,7 @@ ROUTES='
 		[ "$(details)" = true ]
 	done
 	[ "$(printf '%s\n' "${lists[@]}" | sort -u | wc -l)" = 1 ]
-	SP_TOKEN=$("$SP_BIN/sallyport" token add --config "$SP_CONFIG" --owner eve --results content)
+	SP_TOKEN=$("$SP_BIN/sallyport" token add --config "$SP_CONFIG" --owner eve --results both)
 	sp_http POST "/mcp?results=none" <<<"$call"
 	[ "$(details)" = false ]
 }

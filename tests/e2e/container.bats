@@ -39,7 +39,7 @@ podman_() { podman --runtime runc --cgroup-manager cgroupfs --root "$BATS_FILE_T
 inside() { podman_ exec --env SALLYPORT_DATA_DIR=/var/lib/sallyport "$NAME" "$@"; }
 answers() { inside curl -sf -o /dev/null http://127.0.0.1:8080/healthz 2>/dev/null; }
 call() {
-	inside curl -s http://127.0.0.1:8080/mcp -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/json' \
+	inside curl -s 'http://127.0.0.1:8080/mcp?results=structured' -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/json' \
 		-H 'Accept: application/json, text/event-stream' \
 		-d "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"run_code\",\"arguments\":$1}}"
 }
@@ -53,7 +53,7 @@ call() {
 	[ "$(inside curl -s "http://127.0.0.1:8080$url")" = "made inside" ]
 	[ "$(sqlite3 -readonly "$SHARE/state/sallyport.db" "SELECT verdict FROM execution")" = OK ]
 	run call '{"conversationId":"c","language":"python","code":"x = bytearray(10**9)","memory_mb":64}'
-	jq -e '.result._meta["sallyport/result"].verdict == "ML"' <<<"$output"
+	jq -e '.result.structuredContent.verdict == "ML"' <<<"$output"
 }
 
 @test "doctor recognizes a container" {

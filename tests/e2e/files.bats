@@ -90,11 +90,11 @@ bash_code() { # CONVERSATION CODE
 	[ "$(sp_get details.end_line)" = $((next - 1)) ]
 	[ "$(text | tail -n 2)" = $((next - 1)) ]
 	sp_call read_file "{\"conversationId\":\"l\",\"path\":\"n\",\"start_line\":$next}"
-	[ "$(text | head -n 1)" = "$next" ]
+	[ "$(text | sed -n 2p)" = "$next" ]
 	sp_call read_file '{"conversationId":"l","path":"n","start_line":20001}'
 	refused "start_line: is beyond the end: the file has 20000 lines"
 	sp_call read_file '{"conversationId":"l","path":"x"}'
-	[[ $(text) == *"[sallyport] line 1 is longer than 65536 bytes and cut"* ]]
+	[[ $(text) == *"[sallyport] line 1 is longer than 7900 bytes and cut"* ]]
 	sp_call read_file '{"conversationId":"l","path":"open"}'
 	[ "$(text)" = $'a\nb' ]
 	[ "$(sp_get 'details | [.end_line, .whole] | tojson')" = '[2,true]' ]
@@ -110,10 +110,14 @@ bash_code() { # CONVERSATION CODE
 	# shellcheck disable=SC2016 # the program's
 	bash_code many 'mkdir d; for i in $(seq -w 1 1500); do echo >d/$i; done'
 	sp_call list_files '{"conversationId":"many"}'
-	[ "$(sp_get 'details | [.count, (.files | length), .next] | tojson')" = '[1500,1000,"d/1000"]' ]
-	[[ $(text) == *"[sallyport] and 500 more: after=d/1000" ]]
-	sp_call list_files '{"conversationId":"many","path":"d","after":"d/1000"}'
-	[ "$(sp_get 'details | [(.files | length), .files[0].name, .next] | tojson')" = '[500,"d/1001",null]' ]
+	local shown next
+	shown=$(sp_get 'details.files | length') next=$(printf 'd/%04d' "$(sp_get 'details.files | length')")
+	[ "$shown" -gt 100 ]
+	[ "$(text | wc -c)" -le 9000 ]
+	[ "$(sp_get 'details | [.count, .next] | tojson')" = "[1500,\"$next\"]" ]
+	[[ $(text) == *"[sallyport] and $((1500 - shown)) more: after=$next" ]]
+	sp_call list_files '{"conversationId":"many","path":"d","after":"d/1400"}'
+	[ "$(sp_get 'details | [(.files | length), .files[0].name, .next] | tojson')" = '[100,"d/1401",null]' ]
 	sp_call delete_files '{"conversationId":"many","paths":["d"]}'
 	[ "$(text)" = "removed 1500 files" ]
 }

@@ -108,7 +108,7 @@ sys.exit(4)')"
 		[ "$SP_STATUS" = 200 ]
 		[ "$(sp_get '.result.isError')" = false ]
 		[[ $(sp_get '.result.content[-1].text') == *1* ]]
-		[ "$(sp_get '.result | [(.content[].type), has("structuredContent")] | tojson')" = '["text","text",false]' ]
+		[ "$(sp_get '.result | [(.content[].type), has("structuredContent")] | tojson')" = '["text","text",true]' ]
 		run ! grep -i mcp-session-id "$SP_DIR/head"
 	done
 	[ "$(sp_sql "select count(*) from execution where conversation_name = 'bare' and session is null and verdict = 'OK'")" = 3 ]
@@ -217,7 +217,7 @@ _ = open("v.svg", "w").write("<svg/>")')"
 @test "a program that fails is never a protocol error" {
 	sp_call run_code "$(python bad 'import sys; print("out"); sys.exit("oops")')"
 	[ "$(sp_get '[.result.isError,details.verdict,details.exit_code]|tojson')" = '[true,"RE",1]' ]
-	[ "$(sp_get '[.result.content[].text]|tojson')" = '["[sallyport] RE: The program ended with exit status 1.\n[stdout]\n","out\n","[stderr]\n","oops\n"]' ]
+	[ "$(sp_get '[.result.content[].text]|tojson')" = '["[sallyport] RE: The program ended with exit status 1.\n[stderr]\n","oops\n","[stdout]\n","out\n"]' ]
 	sp_call run_code "$(python bad 'import os; os.kill(os.getpid(), 11)')"
 	[ "$(sp_get 'details|[.verdict,.exit_code,.signal]|tojson')" = '["SG",null,11]' ]
 	sp_call run_code "$(python bad 'while True: pass' | jq -c '.timeout_seconds=1')"
@@ -233,12 +233,12 @@ _ = open("v.svg", "w").write("<svg/>")')"
 	[ "$(sp_get 'details.stdout|tojson')" = '"a\\xffb\u0000c\u001b[31m"' ]
 	sp_call run_code "$(python out 'print("x"*100000)')"
 	[ "$(sp_get 'details|[.verdict,.stdout_truncated,(.stdout|length)]|tojson')" = '["OK",true,65536]' ]
-	[ "$(sp_get '[.result.content[1,3].text|length]|tojson')" = '[32768,32768]' ]
-	[ "$(sp_get '.result.content[2].text')" = "[34465 bytes of stdout are left out here]" ]
-	[[ $(sp_get '.result.content[0].text') == "[sallyport] stdout: 34465 of 100001 bytes are left out; read_output executionId=$(sp_get details.execution_id) stream=stdout offset=32768 reads on"$'\n[stdout]' ]]
+	[ "$(sp_get '[.result.content[1,3].text|length]|tojson')" = '[3900,3900]' ]
+	[ "$(sp_get '.result.content[2].text')" = "[92201 bytes of stdout are left out here]" ]
+	[[ $(sp_get '.result.content[0].text') == "[sallyport] stdout: 92201 of 100001 bytes are left out; read_output executionId=$(sp_get details.execution_id) stream=stdout offset=3900 reads on"$'\n[stdout]' ]]
 	id=$(sp_get details.execution_id)
 	sp_call read_output "{\"executionId\":\"$id\",\"offset\":32768}"
-	[ "$(sp_get '[(.result.content[1].text|length), .result.content[0].text, details]|tojson')" = '[65536,"[sallyport] bytes 32768 to 98304 of 100001; offset=98304 reads on\n",{"offset":32768,"length":65536,"size":100001}]' ]
+	[ "$(sp_get '[(.result.content[1].text|length), .result.content[0].text, details]|tojson')" = '[8000,"[sallyport] bytes 32768 to 40768 of 100001; offset=40768 reads on\n",{"offset":32768,"length":8000,"size":100001}]' ]
 	sp_call read_output "{\"executionId\":\"$id\",\"offset\":98304}"
 	[ "$(sp_get '[(.result.content[1].text|length), .result.content[0].text]|tojson')" = '[1697,"[sallyport] this is the end: 100001 bytes\n"]' ]
 	refuses read_output "{\"executionId\":\"$id\",\"offset\":100002}" offset
@@ -289,7 +289,7 @@ _ = open("v.svg", "w").write("<svg/>")')"
 	refuses run_code '{"conversationId":["n"],"language":"python","code":"1"}' conversationId
 	refuses run_code '{"conversationId":"n","language":"cobol","code":"1"}' 'cobol" is unknown; there are bash, c, '
 	refuses run_code '{"conversationId":"n","language":"Pyton","code":"1"}' 'did you mean "python"?'
-	refuses run_code '{"conversationId":"n","language":"python","code":"1","extra":1}' extra
+	refuses run_code '{"conversationId":"n","language":"python","code":"1","timeout":1}' 'timeout: unknown member, did you mean "timeout_seconds"?'
 	refuses run_code '{"conversationId":"n","language":"python","code":"1","network":true}' 'network: there is no network on this server (network.allow'
 	refuses run_code '{"conversationId":"n","language":"python","code":"1","timeout_seconds":301}' 'timeout_seconds: must be between 1 and 300, not 301'
 	refuses run_code '{"conversationId":"n","language":"python","code":"1","memory_mb":999999}' 'memory_mb: must be between 1 and 2048, not 999999'
@@ -299,8 +299,7 @@ _ = open("v.svg", "w").write("<svg/>")')"
 	refuses run_code '{"conversationId":"n","language":"python","code":"1","files":[{"filename":"a","content_base64":"*"}]}' 'files[0].content_base64'
 	refuses run_code '{"conversationId":"n","language":"python","code":"1","files":[{"filename":"../a","content":""}]}' 'files[0].filename'
 	refuses run_code "$(printf '{"conversationId":"%0200d","language":"python","code":"1"}' 0)" conversationId
-	refuses upload_file '{"conversationId":"n","filename":"a","content":"not base64"}' content
-	refuses upload_file '{"conversationId":"n","filename":"a","content":"YQ"}' content
+	refuses upload_file '{"conversationId":"n","filename":"a","content":"not base64"}' 'is wrong; write_file takes plain text'
 	refuses upload_file '{"conversationId":"n","filename":"a"}' content
 }
 

@@ -50,9 +50,9 @@ https() {
 run_code() {
 	jq -nc --arg code "$1" "{jsonrpc: \"2.0\", id: 1, method: \"tools/call\", params: {name: \"run_code\",
 		arguments: ({conversationId: \"c\", language: \"python\", code: \$code} + ${2:-{\}})}}" |
-		https /mcp -H "Authorization: Bearer $(token)" -H 'Content-Type: application/json' -H 'Accept: application/json, text/event-stream' -d @-
+		https '/mcp?results=structured' -H "Authorization: Bearer $(token)" -H 'Content-Type: application/json' -H 'Accept: application/json, text/event-stream' -d @-
 }
-details() { jq -c '.result._meta["sallyport/result"] // .result.structuredContent'; }
+details() { jq -c .result.structuredContent; }
 answers() { details <<<"$(run_code 'print(1)')" | jq -e '.verdict == "OK"' >/dev/null; }
 active() { in_machine systemctl is-active -q "$@"; }
 in_record() { in_machine "cd / && runuser -u sallyport -- sallyport $* --config /etc/sallyport/sallyport.conf"; }
@@ -93,7 +93,7 @@ in_record() { in_machine "cd / && runuser -u sallyport -- sallyport $* --config 
 @test "the id of a reply finds its run in every log" {
 	machine
 	jq -nc '{jsonrpc: "2.0", id: 1, method: "tools/call", params: {name: "run_code", arguments: {conversationId: "c", language: "python", code: "1/0"}}}' |
-		https /mcp -H "Authorization: Bearer $(token)" -H 'Content-Type: application/json' -H 'Accept: application/json, text/event-stream' -d @- \
+		https '/mcp?results=structured' -H "Authorization: Bearer $(token)" -H 'Content-Type: application/json' -H 'Accept: application/json, text/event-stream' -d @- \
 			-D "$BATS_TEST_TMPDIR/head" -o /dev/null
 	local id
 	id=$(tr -d '\r' <"$BATS_TEST_TMPDIR/head" | awk 'tolower($1) == "x-request-id:" { print $2; exit }')
@@ -217,7 +217,7 @@ in_record() { in_machine "cd / && runuser -u sallyport -- sallyport $* --config 
 	cat "$BATS_TEST_TMPDIR"/done.* | sort >"$BATS_TEST_TMPDIR/acknowledged"
 	[ "$(wc -l <"$BATS_TEST_TMPDIR/acknowledged")" -ge 6 ]
 	# Nobody's run was taken away.
-	[ "$(grep -h '^{' "$BATS_TEST_TMPDIR"/replies.* | jq -c 'select(.result._meta["sallyport/result"].verdict == "XX")' | wc -l)" = 0 ]
+	[ "$(grep -h '^{' "$BATS_TEST_TMPDIR"/replies.* | jq -c 'select(.result.structuredContent.verdict == "XX")' | wc -l)" = 0 ]
 	in_record log --limit 10000 --json | jq -r 'select(.verdict == "OK").id' | sort >"$BATS_TEST_TMPDIR/recorded"
 	run comm -23 "$BATS_TEST_TMPDIR/acknowledged" "$BATS_TEST_TMPDIR/recorded"
 	echo "$output"

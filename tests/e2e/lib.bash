@@ -126,7 +126,7 @@ sp_sql() {
 }
 
 sp_token() {
-	SP_TOKEN=$("$SP_BIN/sallyport" token add --config "$SP_CONFIG" --owner "$1" --json | jq -r .token)
+	SP_TOKEN=$("$SP_BIN/sallyport" token add --config "$SP_CONFIG" --owner "$1" --results structured --json | jq -r .token)
 	[[ $SP_TOKEN == sp_* ]] || sp_die "no token for $1: $SP_TOKEN"
 	export SP_TOKEN
 }
@@ -213,8 +213,9 @@ sp_http() {
 
 # sp_call TOOL ARGUMENTS: a modern tools/call.
 sp_call() {
-	printf '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"%s","arguments":%s,"_meta":{%s,%s}}}' "$1" "$2" \
-		'"io.modelcontextprotocol/protocolVersion":"2026-07-28"' '"io.modelcontextprotocol/clientCapabilities":{}' |
+	printf '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"%s","arguments":%s,"_meta":{%s,%s,%s}}}' "$1" "$2" \
+		'"io.modelcontextprotocol/protocolVersion":"2026-07-28"' '"io.modelcontextprotocol/clientCapabilities":{}' \
+		'"sallyport/results":"structured"' |
 		sp_http POST /mcp HTTP_MCP_PROTOCOL_VERSION=2026-07-28 HTTP_MCP_METHOD=tools/call HTTP_MCP_NAME="$1" || return
 }
 
@@ -240,7 +241,8 @@ sp_stdio() {
 # Calls of one client may overtake each other: this waits for its answer, the first of which has the id 1.
 sp_say() {
 	SP_CALLS=$((SP_CALLS + 1))
-	printf '{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"%s","arguments":%s}}\n' "$SP_CALLS" "$1" "$2" >&9
+	printf '{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"%s","arguments":%s,"_meta":{"sallyport/results":"structured"}}}\n' \
+		"$SP_CALLS" "$1" "$2" >&9
 	sp_until "$SP_STDIO_PID" grep -q "\"id\":${SP_CALLS}[,}]" "$SP_DIR/out" || sp_die "no answer to $1"
 }
 sp_stdio_end() {
@@ -250,7 +252,7 @@ sp_stdio_end() {
 
 # One string out of the last reply: sp_get .result.isError, sp_get details.stdout. A call that takes seconds is answered by a stream of events,
 # whose last one is the reply.
-SP_DETAILS='def details: .result._meta["sallyport/result"]; '
+SP_DETAILS='def details: .result.structuredContent; '
 sp_get() {
 	if grep -qi '^content-type: text/event-stream' "$SP_DIR/head" 2>/dev/null; then
 		sed -n 's/^data: \({.*\)/\1/p' "$SP_DIR/body" | tail -n 1 | jq -r "$SP_DETAILS$1"

@@ -17,18 +17,19 @@ teardown() {
 	rm -rf "$HOME_DIR"
 }
 
-META='"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}'
+ASKS='"sallyport/results":"structured"'
+META='"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},'$ASKS'}'
 INITIALIZE='{"jsonrpc":"2.0","id":"i","method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}'
 
 # call ID CODE [ERA]: one line.
 call() {
 	printf '{"jsonrpc":"2.0","id":%s,"method":"tools/call","params":{"name":"run_code","arguments":{"conversationId":"c%s","language":"bash","code":"%s","timeout_seconds":300}%s}}\n' \
-		"$1" "$1" "$2" "${3:+,$META}"
+		"$1" "$1" "$2" "$([ -n "${3:-}" ] && echo ",$META" || echo ",\"_meta\":{$ASKS}")"
 }
 
 # The answer to a request out of $output.
 answer() { # ID FILTER
-	jq -r "def details: .result._meta[\"sallyport/result\"]; select(.id == $1) | $2" <<<"$output"
+	jq -r "def details: .result.structuredContent; select(.id == $1) | $2" <<<"$output"
 }
 
 stdio() {
@@ -201,7 +202,7 @@ next_answer() {
 	[ "$(jq -c '[.id, .result]' <<<"$line")" = '[3,{}]' ]
 	echo '{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}' >&"$IN"
 	next_answer
-	[ "$(jq -c 'map([.id, .result._meta["sallyport/result"].stdout])' <<<"$line")" = '[[2,"42\n"]]' ]
+	[ "$(jq -c 'map([.id, .result.structuredContent.stdout])' <<<"$line")" = '[[2,"42\n"]]' ]
 	# Another session takes the place of this one, and other revisions have no batches.
 	echo "$INITIALIZE" >&"$IN"
 	next_answer
@@ -220,8 +221,8 @@ next_answer() {
 	run -0 stdio < <(
 		echo "$INITIALIZE"
 		for id in 1 2 3; do
-			printf '{"jsonrpc":"2.0","id":%s,"method":"tools/call","params":{"name":"run_code","arguments":{"language":"python","session":%s,"conversationId":"p%s","code":"import platform; print(platform.python_version())"}}}\n' \
-				"$id" "$([ "$id" = 2 ] && echo true || echo false)" "$id"
+			printf '{"jsonrpc":"2.0","id":%s,"method":"tools/call","params":{"name":"run_code","arguments":{"language":"python","session":%s,"conversationId":"p%s","code":"import platform; print(platform.python_version())"},"_meta":{%s}}}\n' \
+				"$id" "$([ "$id" = 2 ] && echo true || echo false)" "$id" "$ASKS"
 		done
 		call 4 'echo ${BASH_VERSION%%(*}'
 	)

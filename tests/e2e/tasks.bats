@@ -129,7 +129,7 @@ unknown() {
 @test "replay and export choose runs by token or task" {
 	export SALLYPORT_CONFIG=$SP_CONFIG
 	local token=$SP_TOKEN first second other
-	named() { "$SP_BIN/sallyport" token add --owner carol --name "$1" --json; }
+	named() { "$SP_BIN/sallyport" token add --owner carol --name "$1" --results structured --json; }
 	ids() { # ARGUMENT…: what a replay of them ran, all as recorded
 		run -0 --separate-stderr "$SP_BIN/sallyport" replay --json "$@"
 		jq -r 'select(.id) | "\(.id) \(.class)"' <<<"$output" | sort | sed 's/ identical$//' | xargs
@@ -277,7 +277,7 @@ unknown() {
 	legacy tasks/list "{\"cursor\":\"$cursor\"}"
 	[ "$(sp_get '.result.tasks | length')" = 1 ]
 	[ "$(sp_get .result.nextCursor)" = null ]
-	for bad in "${cursor}0" "A${cursor:1}" "" "g" "$TASK"; do
+	for bad in "${cursor}0" "A${cursor:1}" "g" "$TASK"; do
 		legacy tasks/list "{\"cursor\":\"$bad\"}"
 		[ "$(sp_get .error.code)" = -32602 ]
 	done
@@ -431,7 +431,7 @@ unknown() {
 	echo '{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"run_code","arguments":{"conversationId":"c","language":"bash","code":"echo 42"},"task":{}}}' \
 		>&"${STDIO[1]}"
 	next_answer
-	printf '{"jsonrpc":"2.0","id":3,"method":"tasks/result","params":{"taskId":"%s"}}\n' "$(jq -r .result.task.taskId <<<"$line")" >&"${STDIO[1]}"
+	printf '{"jsonrpc":"2.0","id":3,"method":"tasks/result","params":{"taskId":"%s","_meta":{"sallyport/results":"structured"}}}\n' "$(jq -r .result.task.taskId <<<"$line")" >&"${STDIO[1]}"
 	next_answer
 	[ "$(jq -r "${SP_DETAILS}details.stdout" <<<"$line")" = 42 ]
 	exec {rest}<&"${STDIO[0]}"

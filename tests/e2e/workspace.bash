@@ -19,7 +19,7 @@ teardown() {
 	rm -rf "$HOME_DIR"
 }
 
-META='"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}'
+META='"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"sallyport/results":"structured"}'
 
 start() {
 	coproc SERVER { exec "$SP_BIN/sallyport" stdio --workspace "$W" 2>>"$HOME_DIR/log" 3>&-; }

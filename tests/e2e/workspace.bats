@@ -54,7 +54,7 @@ load workspace.bash
 	start
 	run_bash 'echo two >a.txt; echo new >b.txt; echo "$FILE_BASE_URL."'
 	[[ $printed == .* ]]
-	first=$(jq -r '.result._meta["sallyport/result"].execution_id' <<<"$result")
+	first=$(jq -r '.result.structuredContent.execution_id' <<<"$result")
 	call write_file '{"path":"d/c.txt","content":"written"}'
 	[[ $output == *"$W/d/c.txt"* ]]
 	[ "$(cat "$W/d/c.txt")" = written ]

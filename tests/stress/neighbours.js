@@ -140,7 +140,7 @@ const progress = () => keep(2, async (n, signal) => {
 /* Requests for an archive, of which nothing is read beyond the first bytes. */
 async function unread() {
 	const written = await attacker.call('write_file', { conversationId: 'large', path: 'seed', content: 'seed' });
-	const place = new URL(written.result._meta['sallyport/result'].file.url).pathname.replace(/[^/]*\/[^/]*$/, '');
+	const place = new URL(written.result.structuredContent.file.url).pathname.replace(/[^/]*\/[^/]*$/, '');
 	const target = new URL(attacker.base);
 	await fetch(`${attacker.base}${place}large`, { method: 'PUT', headers: attacker.headers, body: Buffer.alloc(20_000_000, 'x') });
 	const sockets = Array.from({ length: 300 }, () => {
