@@ -211,11 +211,10 @@ static int find_tool(struct tool_call *call, const char *name, struct found *ret
 static void make_result(const struct tool_call *call, const struct job_result *run, struct tool_result *ret)
 {
 	const struct store_tool_call *made = run->tools.n_calls > 0 ? &run->tools.calls[0] : NULL;
-	struct json_object *object = NULL, *meta = json_object_new_object(), *details = json_object_new_object();
+	struct json_object *object = NULL;
 	const char *text = made ? made->result : run->jail.message;
 	struct err err = ERR_INIT;
 
-	(void)call;
 	if (made && streq(made->kind, "result") && json_parse(made->result, made->result_length, &object, &err) < 0)
 		text = err.text;
 	if (!object) {
@@ -227,9 +226,14 @@ static void make_result(const struct tool_call *call, const struct job_result *r
 		json_add_bool(object, "isError", true);
 	}
 	json_object_object_del(object, "resultType");
-	json_add_string(details, "execution_id", run->id);
-	json_add(meta, TOOL_RESULTS_META_NAME, details);
-	json_add(object, "_meta", meta);
+	json_object_object_del(object, "_meta"); /* many clients hand it to the model */
+	if (tool_results(call->token)) {
+		struct json_object *meta = json_object_new_object(), *details = json_object_new_object();
+
+		json_add_string(details, "execution_id", run->id);
+		json_add(meta, TOOL_RESULTS_META_NAME, details);
+		json_add(object, "_meta", meta);
+	}
 	*ret = (struct tool_result){.structured = object};
 }
 

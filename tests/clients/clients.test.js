@@ -151,7 +151,7 @@ test('the curl line that make run prints works when it is pasted', async () => {
 	const { code, stdout } = await run('bash', ['-c', stack.curl]);
 	assert.equal(code, 0);
 	const { result } = JSON.parse(stdout);
-	assert.equal(result.structuredContent.verdict, 'OK');
+	assert.equal(result.isError, false);
 	assert.match(result.content[0].text, /^42 3\./);
 });
 

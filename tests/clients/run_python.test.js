@@ -72,7 +72,7 @@ test('a failure has the form of that system', { timeout: TIMEOUT_MS }, async () 
 		isError: true,
 	});
 	for (const [args, says] of [
-		[{}, "Missing 'code' argument"], [{ code: ' \n' }, "Missing 'code' argument"], [{ code: 7 }, "Missing 'code' argument"],
+		[{}, "Missing 'code' argument"], [{ code: ' \n' }, "Missing 'code' argument"], [{ code: [7] }, "Missing 'code' argument"],
 		[{ code: 'x', servers: 'files' }, "'servers' must be a list"], [{ code: 'x', timeout: 'soon' }, "'timeout' must be an integer"],
 	])
 		assert.deepEqual(answer(await python(args)), {
@@ -183,7 +183,8 @@ test('a replay answers as the run did', { timeout: TIMEOUT_MS }, async () => {
 		{ code: "print((await mcp_everything.echo(message='kept'))['content'][0]['text'])", servers: ['everything'] },
 		{ code: 'import mcp.runtime as runtime\nprint(mcp_servers, runtime.list_servers_sync())' },
 	]) {
-		const replayed = await own.stack.cli(['replay', (await python(args)).structuredContent.execution_id]);
+		await python(args);
+		const replayed = await own.stack.cli(['replay', (await own.stack.rows())[0].id]);
 		assert.equal(replayed.code, 0, replayed.stdout + replayed.stderr);
 	}
 });

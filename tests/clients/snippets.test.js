@@ -20,7 +20,7 @@ before(async () => {
 	const state = makeState(), file = path.join(state, 'upstream.json');
 	writeFileSync(file, JSON.stringify({ mcpServers: { everything: { command: node, args: [everything], jail: false, tools: { allow: ['*'] } } } }), { mode: 0o644 });
 	stack = await Stack.start({ state, env: { SALLYPORT_TOOLS_SETS: 'snippets', SALLYPORT_RETENTION_OWNER_MB: '2', SALLYPORT_UPSTREAM_FILE: file } });
-	const { token } = JSON.parse((await stack.cli(['token', 'add', '--owner', 'other', '--json'])).stdout);
+	const { token } = JSON.parse((await stack.cli(['token', 'add', '--owner', 'other', '--results', 'structured', '--json'])).stdout);
 	other = Object.create(stack, { token: { value: token } });
 });
 after(async () => {
@@ -119,7 +119,7 @@ test('snippets have limits for each name and owner', { timeout: TIMEOUT_MS }, as
 });
 
 test('snippets count under the cap of their owner', { timeout: TIMEOUT_MS }, async () => {
-	const { token } = JSON.parse((await stack.cli(['token', 'add', '--owner', 'third', '--json'])).stdout);
+	const { token } = JSON.parse((await stack.cli(['token', 'add', '--owner', 'third', '--results', 'structured', '--json'])).stdout);
 	const third = Object.create(stack, { token: { value: token } });
 	const large = (n) => save({ name: `large${n % 5}`, description: 'x', language: 'python', code: '#'.repeat(60_000) }, third);
 	let saved = 0, last;

@@ -50,8 +50,8 @@ function wrongForGemini(path, { additionalProperties, ...schema }) {
 	return schema.required?.some((name) => !schema.properties[name]) && `${path}: requires what it does not have`;
 }
 
-async function ask(stack, method, params = {}) {
-	const headers = { ...stack.headers, 'Content-Type': 'application/json', Accept: 'application/json' };
+async function ask(stack, method, params = {}, token = stack.token) {
+	const headers = { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json', Accept: 'application/json' };
 	const answer = await fetch(stack.url, { method: 'POST', headers, body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }) });
 	return (await answer.json()).result;
 }
@@ -59,7 +59,7 @@ async function ask(stack, method, params = {}) {
 async function listed(env, use) {
 	const stack = await Stack.start({ env });
 	try {
-		const { tools } = await ask(stack, 'tools/list');
+		const { tools } = await ask(stack, 'tools/list', {}, stack.printed);
 		await use?.(tools, (name, args) => ask(stack, 'tools/call', { name, arguments: args }));
 		return tools;
 	} finally {
