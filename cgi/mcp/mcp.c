@@ -1,4 +1,9 @@
-/* mcp.c - see mcp.h. */
+/*
+ * mcp.c - see mcp.h.
+ *
+ * What handlers and eras share: failing a call, reading the members of params that several methods have, making the
+ * answer and its figures, and noting messages for the tests. Nothing here knows a method.
+ */
 #include "mcp.h"
 
 #include <stdarg.h>

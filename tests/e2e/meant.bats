@@ -7,6 +7,7 @@ load lib.bash
 load gateway.bash
 
 setup_file() {
+	unset SP_EXCHANGES # whose judge holds requests against the schemas
 	sp_setup
 	jq '.api.enabled = true' "$SP_CONFIG" >"$SP_CONFIG.new"
 	mv "$SP_CONFIG.new" "$SP_CONFIG"
@@ -70,8 +71,8 @@ input' run_code '{'"${code/; cat f/}"',"args":["x",2],"environment":[{"name":"A"
 	sp_call write_file '{"conversationId":"u","path":"a.txt","content":"a","explanation":"why"}'
 	[ "$(sp_get '.result.content | length')" = 2 ]
 	[ "$(sp_get '.result.content[1].text')" = '[sallyport] ignored: explanation' ]
-	for tool in list_files read_file upload_file; do
-		sp_call $tool '{"conversationId":"u","path":"a.txt","filename":"a.txt","content":"YQ==","requestId":7}'
+	for call in 'list_files "after":"."' 'read_file "path":"a.txt"' 'upload_file "filename":"a.txt","content":"YQ=="' 'delete_files "paths":["a.txt"]'; do
+		sp_call "${call%% *}" '{"conversationId":"u",'"${call#* }"',"requestId":7}'
 		[ "$(sp_get .result.isError)" = false ]
 		grep -q 'ignored: .*requestId' "$SP_DIR/body"
 	done

@@ -88,13 +88,14 @@ function checkList(line) {
 	}
 }
 
-/* Arguments may be written in more ways than the schema says: null is not given, a map may be an object, a language's name has aliases. */
+/* Arguments may be written in more ways than the schema says: null is not given, a map may be an object, a language's name has aliases, and
+ * unknown members are ignored. */
 function asMeant(value, schema) {
 	if (schema.items?.properties?.value && value && !Array.isArray(value) && typeof value === 'object') return Object.entries(value).map(([name, text]) => ({ name, value: text }));
 	if (Array.isArray(value)) return value.map((item) => asMeant(item, schema.items ?? {}));
 	if (schema.enum?.includes('python') && typeof value === 'string') return schema.enum[0];
 	if (!schema.properties || typeof value !== 'object') return value;
-	return Object.fromEntries(Object.entries(value).filter(([, item]) => item !== null).map(([name, item]) => [name, asMeant(item, schema.properties[name] ?? {})]));
+	return Object.fromEntries(Object.entries(value).filter(([name, item]) => item !== null && schema.properties[name]).map(([name, item]) => [name, asMeant(item, schema.properties[name])]));
 }
 
 const detailsOf = (result) => result.structuredContent ?? result._meta?.['sallyport/result'];
@@ -118,12 +119,11 @@ function checkCall(line) {
 }
 
 function checkResult(result, tool, line) {
-	const { isError } = result;
-	const details = detailsOf(result);
+	const { isError, structuredContent: details } = result; /* what is in _meta leaves out nulls and output */
 	const output = tool.outputSchema && validator(tool.outputSchema, line);
 	if (isError && !details) return;
-	if (output && !details) find('result', 'no details though there is an output schema', line);
-	else if (output && !output(details)) find('result', ajv.errorsText(output.errors), line);
+	if (output && !detailsOf(result)) find('result', 'no details though there is an output schema', line);
+	else if (output && details && !output(details)) find('result', ajv.errorsText(output.errors), line);
 	if (!isError) called.add(tool.name);
 }
 
