@@ -481,7 +481,7 @@ static int talk_once(const struct grade_exam *exam, const struct grade_sample *s
 		return failed;
 	talk.examiner = *exam->examiner;
 	talk.candidate = steal(&talk.examiner->ahead);
-	if (talk.candidate && (talk.candidate->once.over ||
+	if (talk.candidate && ((exam->load && exam->load->tries > 0) || talk.candidate->once.over ||
 			       clock_monotonic_us() - talk.candidate->begun_us >= AHEAD_OLD_US))
 		candidate_free(steal(&talk.candidate));
 	if (!talk.candidate && (failed = candidate_new(exam, task, program, &talk.candidate, err)) < 0)
@@ -495,8 +495,12 @@ static int talk_once(const struct grade_exam *exam, const struct grade_sample *s
 		json_print(&talk.candidate->channel.to, source);
 		buf_putc(&talk.candidate->channel.to, '\n');
 	}
-	if (exam->more && !program) /* else, or where it fails, the next one begins by itself */
-		candidate_new(exam, task, NULL, &talk.examiner->ahead, NULL);
+	if (exam->more && !program) { /* else, or where it fails, the next one begins by itself */
+		struct grade_exam first = *exam;
+
+		first.load = NULL;
+		candidate_new(&first, task, NULL, &talk.examiner->ahead, NULL);
+	}
 	failed = converse(&talk, err);
 	if (failed == 0)
 		failed = part(&talk, result, err);
@@ -529,13 +533,25 @@ void grade_exam_apart(const struct grade_exam *exam, const struct grade_sample *
 		*ret = result;
 		return;
 	}
-	for (int try = 0; try < GRADE_TRIES; try++) {
+	struct grade_load load = GRADE_LOAD_INIT;
+	struct grade_exam timed = *exam;
+	int failures = 0;
+
+	for (;;) {
+		struct grade_load next = load;
 		struct err err = ERR_INIT;
 
+		timed.load = &next;
 		result = (struct grade_exam_result){0};
-		if (talk_once(exam, sample, compiles ? &program : NULL, &result, &err) == 0)
+		grade_load_begin(&load);
+		int failed = talk_once(&timed, sample, compiles ? &program : NULL, &result, &err);
+		grade_load_end(&load);
+		if (failed < 0 && ++failures == GRADE_TRIES) {
+			GRADE_SAY(&result, GRADE_JE, "the sandbox failed: %s", err.text);
 			break;
-		GRADE_SAY(&result, GRADE_JE, "the sandbox failed: %s", err.text);
+		}
+		if (failed == 0 && !grade_exam_again(exam, task, &load, &result))
+			break;
 	}
 	*ret = result;
 }

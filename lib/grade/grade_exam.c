@@ -35,7 +35,7 @@ struct jail_limits grade_exam_limits(const struct grade_exam *exam, const struct
 	int64_t limit_us = (int64_t)(limit * 1e6);
 
 	return (struct jail_limits){
-		.wall_us = 2 * limit_us + 1000000,
+		.wall_us = exam->load ? grade_load_wall(exam->load, 2 * limit_us + 1000000) : 2 * limit_us + 1000000,
 		.cpu_us = limit_us,
 		.cpu_percent = -1,
 		.memory_bytes = GRADE_EXAM_MEMORY,
@@ -62,6 +62,30 @@ void grade_exam_ended(const struct jail_once *once, struct grade_exam_result *re
 	} else {
 		GRADE_SAY(result, verdict, "failed: %s", once->result.message);
 	}
+}
+
+bool grade_exam_again(const struct grade_exam *exam, const struct grade_task *task, struct grade_load *load,
+		      struct grade_exam_result *result)
+{
+	struct grade_exam first = *exam;
+
+	first.load = NULL;
+	const struct jail_limits limits = grade_exam_limits(&first, task);
+	const struct grade_load_run run = {
+		.late = result->verdict == GRADE_TLE,
+		.cpu_us = result->cpu_us,
+		.wall_us = result->wall_us,
+		.cpu_limit_us = limits.cpu_us,
+		.wall_limit_us = limits.wall_us,
+	};
+	enum grade_load_word word = grade_load_word(load, &run);
+
+	if (word == GRADE_LOAD_STARVED)
+		GRADE_SAY(result, GRADE_JE, GRADE_LOAD_TEXT, (double)result->cpu_us * 1e-6,
+			  (double)result->wall_us * 1e-6, GRADE_LOAD_TRIES);
+	else if (word == GRADE_LOAD_WAITS)
+		GRADE_SAY(result, GRADE_TLE, "timed out");
+	return word == GRADE_LOAD_AGAIN;
 }
 
 /* -------- in one process ------------------------------------------------------------------------------ */
@@ -113,7 +137,7 @@ static int nonce_pipe(char ret_nonce[NONCE + 1])
 static void run_alone(const struct grade_exam *exam, const struct grade_task *task, const struct grade_program *program,
 		      struct grade_exam_result *result)
 {
-	for (int try = 0; try < GRADE_TRIES; try++) {
+	for (int failures = 0; failures < GRADE_TRIES; failures++) {
 		char nonce[NONCE + 1];
 		auto_close int input = nonce_pipe(nonce);
 		auto_once struct jail_once once = {
@@ -163,11 +187,22 @@ void grade_exam_alone(const struct grade_exam *exam, const struct grade_sample *
 {
 	struct grade_exam_result result = {.in_process = true};
 	auto_program struct grade_program program = {0};
+	struct grade_load load = GRADE_LOAD_INIT;
+	struct grade_exam timed = *exam;
+	bool again = true;
 
 	grade_exam_make(exam, sample, GRADE_ALONE, &program);
-	if (program.verdict == GRADE_AC)
-		run_alone(exam, sample->task, &program, &result);
-	else
+	if (program.verdict != GRADE_AC)
 		GRADE_SAY(&result, program.verdict, "%s", program.message);
+	while (program.verdict == GRADE_AC && again) {
+		struct grade_load next = load;
+
+		timed.load = &next;
+		result = (struct grade_exam_result){.in_process = true};
+		grade_load_begin(&load);
+		run_alone(&timed, sample->task, &program, &result);
+		grade_load_end(&load);
+		again = grade_exam_again(exam, sample->task, &load, &result);
+	}
 	*ret = result;
 }

@@ -14,12 +14,13 @@
  */
 #pragma once
 
+#include "grade_load.h"
 #include "grade_program.h"
 #include "grade_task.h"
 #include "jail/client/client_once.h"
 
 /* The largest limits of all jails here. */
-#define GRADE_EXAM_WALL_US 300000000LL
+#define GRADE_EXAM_WALL_US GRADE_LOAD_WALL_US
 #define GRADE_EXAM_MEMORY  (1LL << 30)
 #define GRADE_EXAM_OUTPUT  (8 << 20)
 
@@ -41,6 +42,7 @@ struct grade_exam {
 	double time_limit; /* seconds; 0: the language's */
 	struct grade_examiner **examiner; /* *examiner NULL: not there yet */
 	const struct grade_program *tests; /* of a language that is compiled: grade_exam_tests */
+	const struct grade_load *load;     /* the run that begins is its next one; NULL: the first */
 	bool more;                         /* samples are left, so that the next jail may be made ahead */
 };
 
@@ -58,6 +60,9 @@ void grade_examiner_free(struct grade_examiner *examiner); /* NULL is fine */
 
 /* Between the files of this module: */
 struct jail_limits grade_exam_limits(const struct grade_exam *exam, const struct grade_task *task);
+/* After a run of the code under test: is it to be repeated? Else the result is right. */
+bool grade_exam_again(const struct grade_exam *exam, const struct grade_task *task, struct grade_load *load,
+		      struct grade_exam_result *result);
 /* What the end of the code under test means where its tests were not through. */
 void grade_exam_ended(const struct jail_once *once, struct grade_exam_result *result);
 /* The programs of jail/guest/exam. */

@@ -7,6 +7,7 @@
  * wrong one can do no more than a submission.
  */
 #include "grade_program.h"
+#include "grade_load.h"
 #include "grade_pool.h"
 
 #include <errno.h>
@@ -27,6 +28,8 @@
 #define COMPILE_OUTPUT  (1 << 20)
 #define COMPILE_PIDS    256
 #define COMPILE_DATA    (512 << 20)
+#define COMPILE_WALL    5 /* times the CPU time, of the wall clock: other work may have the processors */
+#define IDLE_SHARE      50 /* a compiler that has less of it waits */
 #define CACHE_VERSION   "1"
 
 const char *const grade_program_env[] = {"PYTHONINTMAXSTRDIGITS=0", NULL};
@@ -186,7 +189,7 @@ static void on_file(void *arg, const struct jail_change *change)
 static struct jail_limits compile_limits(const struct grade_package *package)
 {
 	return (struct jail_limits){
-		.wall_us = package->compile_us,
+		.wall_us = MAX(package->compile_us, MIN(COMPILE_WALL * package->compile_us, GRADE_LOAD_WALL_US)),
 		.cpu_us = package->compile_us,
 		.cpu_percent = -1,
 		.memory_bytes = package->compile_bytes,
@@ -208,6 +211,23 @@ static int source_files(const struct grade_source *source, struct grade_program 
 		add_file(ret, file->name, file->mode | 0444, steal_fd(&fd));
 	}
 	return 0;
+}
+
+/* What it means that a build did not come to its end. */
+static void refuse(struct grade_program *program, const struct jail_once *once)
+{
+	const struct jail_usage *run = &once->result.run;
+	int64_t cpu_us = run->cpu_user_us + run->cpu_system_us;
+	auto_free char *text = NULL;
+	size_t length = 0;
+
+	GRADE_SAY(program, GRADE_CE, "%s", once->result.message);
+	if (once->result.verdict == JAIL_TO && streq(once->result.limit, "wall") && cpu_us > run->wall_us / IDLE_SHARE)
+		GRADE_SAY(program, GRADE_JE, GRADE_LOAD_TEXT, (double)cpu_us * 1e-6, (double)run->wall_us * 1e-6,
+			  GRADE_TRIES);
+	else if (once->result.verdict == JAIL_RE &&
+		 jail_once_output(once, 2, COMPILE_OUTPUT, &text, &length, NULL) == 0 && length)
+		grade_message(program->message, text, length); /* the compiler's own words */
 }
 
 /* Runs `runner` over the sources; its files come out as building says. True: it ran to its end and refused them. */
@@ -245,14 +265,10 @@ static bool run_build(const struct grade_maker *maker, const struct grade_source
 			GRADE_SAY(program, GRADE_JE, "%s", err.code ? err.text : once.result.message);
 			continue;
 		}
-		auto_free char *text = NULL;
-		size_t length = 0;
-
 		if (once.result.verdict != JAIL_OK) {
-			GRADE_SAY(program, GRADE_CE, "%s", once.result.message);
-			if (once.result.verdict == JAIL_RE &&
-			    jail_once_output(&once, 2, COMPILE_OUTPUT, &text, &length, NULL) == 0 && length)
-				grade_message(program->message, text, length); /* the compiler's own words */
+			refuse(program, &once);
+			if (program->verdict == GRADE_JE)
+				continue;
 		} else if (building->failed) {
 			GRADE_SAY(program, GRADE_JE, "the executable could not be copied");
 		} else if (!program->count && !building->all) {

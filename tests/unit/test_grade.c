@@ -16,6 +16,7 @@
 #include "lib/grade/grade_compare.h"
 #include "lib/grade/grade_data.h"
 #include "lib/grade/grade_expect.h"
+#include "lib/grade/grade_load.h"
 #include "lib/grade/grade_yaml.h"
 
 static bool same(const char *flags, const char *answer, const char *output)
@@ -46,6 +47,46 @@ static void tokens(void **state)
 	assert_true(same("space_change_sensitive", "a  b\n", "a  b\n"));
 	assert_false(same("space_change_sensitive", "a  b\n", "a b\n"));
 	assert_false(same("space_change_sensitive", "a\n", "a"));
+}
+
+static enum grade_load_word word(int tries, bool busy, bool late, double cpu, double wall)
+{
+	struct grade_load load = {.tries = tries, .busy = busy, .first_cpu_us = 1000000};
+	const struct grade_load_run run = {
+		.late = late,
+		.cpu_us = (int64_t)(cpu * 1e6),
+		.wall_us = (int64_t)(wall * 1e6),
+		.cpu_limit_us = 2000000,
+		.wall_limit_us = 5000000,
+	};
+
+	return grade_load_word(&load, &run);
+}
+
+/* A limit of 2 s, of which the first run had 1 s. */
+static void busy_hosts(void **state)
+{
+	struct grade_load load = GRADE_LOAD_INIT;
+
+	(void)state;
+	assert_int_equal(word(1, false, false, 1, 1), GRADE_LOAD_HOLDS);
+	assert_int_equal(word(1, false, true, 2, 2.1), GRADE_LOAD_HOLDS); /* its CPU time */
+	assert_int_equal(word(1, true, true, 2, 4), GRADE_LOAD_AGAIN);
+	assert_int_equal(word(2, true, true, 2, 4), GRADE_LOAD_HOLDS);
+	assert_int_equal(word(1, false, true, 0.8, 5), GRADE_LOAD_AGAIN); /* it computed */
+	assert_int_equal(word(2, true, true, 1.6, 25), GRADE_LOAD_AGAIN);
+	assert_int_equal(word(3, true, true, 1.9, 125), GRADE_LOAD_STARVED);
+	assert_int_equal(word(1, false, true, 0.02, 5), GRADE_LOAD_HOLDS); /* it waits */
+	assert_int_equal(word(1, true, true, 0.02, 5), GRADE_LOAD_AGAIN);
+	assert_int_equal(word(2, true, true, 0.02, 25), GRADE_LOAD_HOLDS);
+	assert_int_equal(word(2, true, false, 0.02, 6), GRADE_LOAD_WAITS);
+	assert_int_equal(word(2, true, false, 1.9, 20), GRADE_LOAD_HOLDS); /* only the first run was starved */
+	assert_int_equal(grade_load_wall(&load, 5000000), 5000000);
+	load.tries = 2;
+	assert_int_equal(grade_load_wall(&load, 5000000), 125000000);
+	load.tries = 3;
+	assert_int_equal(grade_load_wall(&load, 5000000), GRADE_LOAD_WALL_US);
+	assert_int_equal(grade_load_wall(&load, 2 * GRADE_LOAD_WALL_US), 2 * GRADE_LOAD_WALL_US);
 }
 
 static void numbers(void **state)
@@ -460,7 +501,8 @@ static void verdicts(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(tokens),    cmocka_unit_test(numbers),		 cmocka_unit_test(flags),
+		cmocka_unit_test(tokens),    cmocka_unit_test(numbers),
+		cmocka_unit_test(busy_hosts),		 cmocka_unit_test(flags),
 		cmocka_unit_test(yaml),	     cmocka_unit_test(bad_yaml),	 cmocka_unit_test(yaml_of_old),
 		cmocka_unit_test(globs),     cmocka_unit_test(folders),		 cmocka_unit_test(bounds_of_rules),
 		cmocka_unit_test(bounds_in_parts),
