@@ -4,13 +4,11 @@
  * Order of blame: a validator that crashed or exited with another status than it may is the judge's error; then, where
  * both programs run at the same time, a validator that rejected before the submission ended; then the submission's own
  * end (time, memory, output, exit status); then the validator's word. In an interactive run we hold both ends of both
- * pipes too: a write end until we know that its owner has ended, so that the other one does not end of the end of its
- * input before (which of the two was first decides), and the read ends, to read on in the place of one that has ended:
- * nobody dies of SIGPIPE but a submission that has been rejected, which would go on for as long as it may.
+ * pipes too: a write end until we know that its owner has ended, or has closed it and goes on, so that the other one
+ * does not end of the end of its input before (which of the two was first decides), and the read ends, to read on in
+ * the place of one that has ended: nobody dies of SIGPIPE. A submission that has been rejected is ended.
  *
- * The limit is CPU time, and the wall clock is there for programs that wait. Where other work has the processors, a
- * program that computes can run out of wall clock too: then it has used a part of it, and the case runs again. So does
- * every case that ran out of it on a host with more than BUSY_LOAD; one that sleeps runs out of it each time.
+ * A run that was too slow because other work had the processors is repeated (grade_load.h).
  *
  * Making a jail takes as long as a short program, and is mostly waiting. So the jail for the thread's next run is asked
  * for when the program of this one has been: it serves every run with the same runner and the same limits, whatever the
@@ -31,10 +29,9 @@
 #include "grade_trial.h"
 #include "lib/base/util.h"
 
-#define STARVED_SHARE 20  /* a program at work had at least such a part of its wall clock … */
-#define BUSY_LOAD     2.0 /* … where not more than so many wait for each processor */
-
-#define FOLDERS_MAX   8   /* below each other, of a case's own files */
+#define CLOSED_MS   200 /* after it closed its output a program has ended, or goes on without */
+#define PATIENCE_MAX 290.0 /* seconds that a program runs on which has to be too slow */
+#define FOLDERS_MAX  8     /* below each other, of a case's own files */
 
 /* -------- the submission's folder: its own files, and over them those of the case (NAME.files) --------- */
 
@@ -88,13 +85,23 @@ static int give_folder(struct grade_trial *trial, const char *path, const char *
 
 /* -------- what jails are given ------------------------------------------------------------------------ */
 
-static struct jail_once submission(const struct grade_trial *trial)
+/* The CPU time that a submission may run, which may be more than the limit. */
+static int64_t allowed_us(const struct grade_trial *trial)
+{
+	return (int64_t)(MIN(trial->bench->time_limit * MAX(trial->bench->patience, 1), PATIENCE_MAX) * 1e6);
+}
+
+static int64_t base_wall_us(const struct grade_trial *trial)
+{
+	return MIN(2 * allowed_us(trial) + 1000000, GRADE_LOAD_WALL_US);
+}
+
+static struct jail_once submission(const struct grade_trial *trial, const struct grade_load *load)
 {
 	const struct grade_bench *bench = trial->bench;
-	int64_t limit_us = (int64_t)(bench->time_limit * MAX(bench->patience, 1) * 1e6);
 	const struct jail_limits limits = {
-		.wall_us = 2 * limit_us + 1000000,
-		.cpu_us = limit_us,
+		.wall_us = grade_load_wall(load, base_wall_us(trial)),
+		.cpu_us = allowed_us(trial),
 		.cpu_percent = -1,
 		.memory_bytes = bench->package->memory_bytes,
 		.pids = GRADE_PIDS,
@@ -131,12 +138,20 @@ static enum grade_verdict judge_end(struct grade_trial *trial, const struct jail
 	outcome->cpu_us = MAX(outcome->cpu_us, cpu_us);
 	outcome->wall_us = MAX(outcome->wall_us, run->wall_us);
 	outcome->memory_bytes = MAX(outcome->memory_bytes, run->memory_peak_bytes);
+	if (trial->word == GRADE_LOAD_STARVED) {
+		GRADE_SAY(outcome, GRADE_JE, GRADE_LOAD_TEXT, (double)cpu_us * 1e-6, (double)run->wall_us * 1e-6,
+			  GRADE_LOAD_TRIES);
+		return GRADE_JE;
+	}
+	if (trial->word == GRADE_LOAD_WAITS)
+		verdict = GRADE_TLE;
 	if (verdict != GRADE_JE && (double)cpu_us > trial->bench->time_limit * 1e6) {
 		outcome->late = verdict != GRADE_TLE;
 		verdict = GRADE_TLE;
 	}
 	if (verdict == GRADE_TLE)
-		GRADE_SAY(outcome, verdict, "more than %g s", trial->bench->time_limit);
+		GRADE_SAY(outcome, verdict, "more than %g s: %.2f s of processor time in %.2f s",
+			  trial->bench->time_limit, (double)cpu_us * 1e-6, (double)run->wall_us * 1e-6);
 	else if (verdict != GRADE_AC)
 		GRADE_SAY(outcome, verdict, "%s", once->result.message);
 	return verdict;
@@ -165,20 +180,22 @@ static int run_once(struct grade_trial *trial, struct jail_once *once)
 	return -1;
 }
 
-/* Was it the wall clock that ended a program which was at work? `other`: what ran at its side, or NULL. */
-static bool starved(const struct grade_trial *trial, const struct jail_once *once, const struct jail_once *other)
+/* Says what the load means for a run; `other` ran at its side, or NULL. True: it is to be repeated. */
+static bool again(struct grade_trial *trial, struct grade_load *load, const struct jail_once *once,
+		  const struct jail_once *other)
 {
 	const struct jail_usage *run = &once->result.run;
-	int64_t own_us = run->cpu_user_us + run->cpu_system_us, cpu_us = own_us;
-	double load;
+	const struct grade_load_run seen = {
+		.late = once->result.verdict == JAIL_TO,
+		.cpu_us = run->cpu_user_us + run->cpu_system_us,
+		.wall_us = run->wall_us,
+		.other_us = other ? other->result.run.cpu_user_us + other->result.run.cpu_system_us : 0,
+		.cpu_limit_us = allowed_us(trial),
+		.wall_limit_us = base_wall_us(trial),
+	};
 
-	if (other)
-		cpu_us += other->result.run.cpu_user_us + other->result.run.cpu_system_us;
-	if (grade_verdict_of(&once->result) != GRADE_TLE || (double)own_us >= trial->bench->time_limit * 1e6)
-		return false;
-	/* On a busy host a program may get next to nothing of the processors. */
-	return cpu_us > run->wall_us / STARVED_SHARE ||
-	       (getloadavg(&load, 1) == 1 && load > BUSY_LOAD * (double)sysconf(_SC_NPROCESSORS_ONLN));
+	trial->word = grade_load_word(load, &seen);
+	return trial->word == GRADE_LOAD_AGAIN;
 }
 
 /* -------- jails made ahead ---------------------------------------------------------------------------- */
@@ -217,12 +234,12 @@ static void make_ahead(const struct grade_trial *trial, const struct jail_spec *
 }
 
 /* As run_once: the submission, and meanwhile the jail for the next run. */
-static int run_submission(const struct grade_trial *trial, struct grade_ahead **ret)
+static int run_submission(const struct grade_trial *trial, const struct grade_load *load, struct grade_ahead **ret)
 {
 	struct err err = ERR_INIT;
 
 	for (int try = 0; try < GRADE_TRIES; try++) {
-		struct jail_once wanted = submission(trial);
+		struct jail_once wanted = submission(trial, load);
 		struct grade_ahead *run = try == 0 && trial->ahead ? steal(trial->ahead) : NULL;
 
 		/* The thread's jail, where it fits, or a new one. */
@@ -258,9 +275,18 @@ static void batch_pass(struct grade_trial *trial)
 	const struct grade_bench *bench = trial->bench;
 	__attribute__((cleanup(ahead_pointer))) struct grade_ahead *own = NULL;
 
-	for (int try = 0; try < GRADE_TRIES && (try == 0 || starved(trial, &own->once, NULL)); try++)
-		if (run_submission(trial, &own))
+	struct grade_load load = GRADE_LOAD_INIT;
+	int failed;
+
+	do {
+		struct grade_load next = load; /* whose limits are those of the next run */
+
+		grade_load_begin(&load);
+		failed = run_submission(trial, &next, &own);
+		grade_load_end(&load);
+		if (failed < 0)
 			return;
+	} while (again(trial, &load, &own->once, NULL));
 	const struct jail_once *run = &own->once;
 
 	if (judge_end(trial, run) != GRADE_AC)
@@ -291,6 +317,20 @@ struct pair {
 	int first;                 /* which ended first; -1 */
 };
 
+/* Has a program closed what it writes to, and goes on? While we hold a write end, too, nobody can see; so we let go of
+ * it for a moment. */
+static void find_closed(struct pair *pair, int writer)
+{
+	struct pollfd pipe = {.fd = pair->read_end[!writer], .events = POLLIN};
+	auto_free char *path = xasprintf("/proc/self/fd/%d", pipe.fd);
+
+	if (pair->write_end[writer] < 0 || pipe.fd < 0 || poll(&pipe, 1, 0) != 0)
+		return;
+	fd_close(&pair->write_end[writer]);
+	if (poll(&pipe, 1, 0) == 0)
+		pair->write_end[writer] = open(path, O_WRONLY | O_CLOEXEC | O_NONBLOCK);
+}
+
 /* Does its word count, whatever the submission did? */
 static bool validator_decides(const struct grade_trial *trial, const struct pair *pair)
 {
@@ -299,8 +339,21 @@ static bool validator_decides(const struct grade_trial *trial, const struct pair
 	return word == GRADE_JE || (pair->first == 1 && word != GRADE_AC);
 }
 
-/* Waits for an event of the jailer, and reads what nobody reads any more, but of a submission that is rejected already:
- * that one ends of it. */
+static void pair_ends(struct grade_trial *trial, struct pair *pair)
+{
+	struct jail_once *submission = pair->once[0];
+
+	for (int i = 0; i < 2; i++) {
+		if (pair->first < 0 && pair->once[i]->done)
+			pair->first = i;
+		if (pair->once[i]->done || pair->once[i]->over)
+			fd_close(&pair->write_end[i]);
+	}
+	if (pair->first == 1 && submission->jail && !submission->done && validator_decides(trial, pair))
+		jail_cancel(submission->jail);
+}
+
+/* Waits for an event of the jailer, and reads what nobody reads any more. */
 static int pair_step(struct grade_trial *trial, struct pair *pair, struct err *err)
 {
 	struct pollfd fds[3] = {
@@ -309,20 +362,18 @@ static int pair_step(struct grade_trial *trial, struct pair *pair, struct err *e
 
 	for (int i = 0; i < 2; i++)
 		fds[1 + i] = (struct pollfd){.fd = pair->once[i]->done ? pair->read_end[i] : -1, .events = POLLIN};
-	if (poll(fds, ARRAY_SIZE(fds), -1) < 0 && errno != EINTR)
+	int events = poll(fds, ARRAY_SIZE(fds), CLOSED_MS);
+	if (events < 0 && errno != EINTR)
 		return err_errno(err, "waiting for two programs");
+	if (events == 0) {
+		find_closed(pair, 0);
+		find_closed(pair, 1);
+	}
 	for (int i = 0; i < 2; i++)
 		if (fds[1 + i].revents && read(pair->read_end[i], block, sizeof(block)) == 0)
 			fd_close(&pair->read_end[i]);
 	int result = jail_client_dispatch(trial->client, err);
-	for (int i = 0; i < 2; i++) {
-		if (pair->first < 0 && pair->once[i]->done)
-			pair->first = i;
-		if (pair->once[i]->done || pair->once[i]->over)
-			fd_close(&pair->write_end[i]);
-	}
-	if (pair->first == 1 && validator_decides(trial, pair))
-		fd_close(&pair->read_end[1]);
+	pair_ends(trial, pair);
 	return result;
 }
 
@@ -360,29 +411,36 @@ static int pair_run(struct grade_trial *trial, struct pair *pair, struct err *er
 
 static void interactive_pass(struct grade_trial *trial)
 {
-	int64_t limit_us = (int64_t)(trial->bench->time_limit * 1e6);
+	struct grade_load load = GRADE_LOAD_INIT;
 	struct err err = ERR_INIT;
 
-	for (int try = 0; try < GRADE_TRIES; try++) {
-		auto_once struct jail_once run = submission(trial), check = {0};
+	for (int failures = 0; failures < GRADE_TRIES; failures++) {
+		auto_once struct jail_once run = submission(trial, &load), check = {0};
 		auto_free struct jail_file *files = NULL;
 		auto_free const char **args = NULL;
 		struct pair pair = {.once = {&run, &check}, .read_end = {-1, -1}, .write_end = {-1, -1}, .first = -1};
 
 		check = grade_check_run(trial, -1, &files, &args);
-		check.spec.limits.wall_us += run.spec.limits.wall_us;
+		int64_t most_us = MAX(check.spec.limits.wall_us, GRADE_LOAD_WALL_US);
+		check.spec.limits.wall_us = MIN(check.spec.limits.wall_us + run.spec.limits.wall_us, most_us);
 		err = ERR_INIT;
-		if (pair_run(trial, &pair, &err) == 0 && run.result.verdict != JAIL_XX &&
-		    check.result.verdict != JAIL_XX) {
+		grade_load_begin(&load);
+		int failed = pair_run(trial, &pair, &err);
+		grade_load_end(&load);
+		if (failed == 0 && run.result.verdict != JAIL_XX && check.result.verdict != JAIL_XX) {
 			bool decides = validator_decides(trial, &pair);
+			int64_t before_us = trial->outcome->cpu_us;
 
-			if (try < GRADE_TRIES - 1 && !(decides && grade_verdict_of(&check.result) != GRADE_TLE) &&
-			    starved(trial, &run, &check))
+			trial->word = GRADE_LOAD_HOLDS;
+			if (!(decides && grade_verdict_of(&check.result) != GRADE_TLE) &&
+			    again(trial, &load, &run, &check)) {
+				failures--;
 				continue;
+			}
 			if (judge_end(trial, &run) == GRADE_AC || decides) {
 				/* What a submission does when nobody talks to it any more says nothing of its speed. */
 				if (decides)
-					trial->outcome->cpu_us = MIN(trial->outcome->cpu_us, limit_us);
+					trial->outcome->cpu_us = before_us;
 				grade_check_judge(trial, &check);
 			}
 			return;

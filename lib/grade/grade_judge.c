@@ -293,7 +293,16 @@ static int find_time_limit(struct grade_work *work, struct err *err)
 		for (size_t i = 0; i < judge->count; i++)
 			slowest_us = MAX(slowest_us, judge->submissions[i].total.cpu_us);
 	double steps = ceil((double)slowest_us * 1e-6 * package->time_multiplier / package->time_resolution);
-	judge->time_limit = MIN(MAX(steps, 1) * package->time_resolution, GRADE_TIME_LIMIT_MAX);
+	double wanted = MAX(steps, 1) * package->time_resolution, slow;
+	judge->time_limit = MIN(wanted, GRADE_TIME_LIMIT_MAX);
+	slow = judge->time_limit * package->too_slow;
+	if (judge->warning && slow > GRADE_TIME_LIMIT_MAX) {
+		auto_free char *text = xasprintf("the time limit would be %g s, and what must be too slow would run "
+						 "for %g s; no more than %g s is a limit here",
+						 wanted, wanted * package->too_slow, GRADE_TIME_LIMIT_MAX);
+
+		judge->warning(judge->arg, text);
+	}
 	work->first_round = false;
 	judge->derived = true;
 	grade_recall_keep_limit(work);

@@ -41,6 +41,7 @@ struct grade_judge {
 	 * nothing more is begun or reported. */
 	bool (*done)(void *arg, const struct grade_submission *submission);
 	void (*progress)(void *arg, size_t done, size_t all); /* cases; may be NULL */
+	void (*warning)(void *arg, const char *text);         /* before programs run whose verdicts it is about */
 	void *arg;
 
 	/* From grade_judge_open: */
@@ -65,7 +66,7 @@ void grade_judge_clear(struct grade_judge *judge);
 
 #define GRADE_WARNINGS_MAX 20 /* texts for one package; the last one says how many more there are */
 /* After grade_judge_open: calls `say` for everything in a package that its author surely meant otherwise, though it can
- * be judged: names that 2025-09 leaves out, answers without an input, files that were not fetched, and words and
- * patterns of submissions.yaml that say nothing. Without a warning a case or an expectation would be lost in silence.
- * `all`: the list is all of the package's submissions. */
+ * be judged: no secret data, names that 2025-09 leaves out, answers without an input, files that were not fetched, and
+ * words and patterns of submissions.yaml that say nothing. Without a warning a case or an expectation would be lost in
+ * silence. `all`: the list is all of the package's submissions. */
 void grade_warn(const struct grade_judge *judge, bool all, void (*say)(void *arg, const char *text), void *arg);

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "grade_case.h"
+#include "grade_load.h"
 #include "jail/client/client_once.h"
 
 #define GRADE_PIDS  64 /* processes of a submission or a validator */
@@ -24,6 +25,7 @@ struct grade_trial {
 	const struct grade_node *node;
 	const struct grade_program *validator; /* whose turn it is; NULL: the default validator */
 	struct grade_outcome *outcome;
+	enum grade_load_word word; /* on the last run */
 	struct grade_ahead **ahead;
 	struct grade_feedback feedback;
 	struct grade_feedback news; /* of the validator's last run: part of the above once that is judged */

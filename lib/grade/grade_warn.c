@@ -193,6 +193,15 @@ static void check_groups(struct warning *warning, struct grade_node *node)
 		check_groups(warning, node->children[i]);
 }
 
+static void check_secret(struct warning *warning)
+{
+	for (size_t i = 0; i < warning->judge->n_cases; i++)
+		if (!str_starts(warning->judge->cases[i]->name, "sample"))
+			return;
+	add_warning(warning, xstrdup("data/secret has no test cases: verdicts are those of the samples alone, and "
+				     "points are missing"));
+}
+
 void grade_warn(const struct grade_judge *judge, bool all, void (*say)(void *arg, const char *text), void *arg)
 {
 	static const char *const folders[] = {"data",		  "submissions",       "include",
@@ -210,6 +219,7 @@ void grade_warn(const struct grade_judge *judge, bool all, void (*say)(void *arg
 		if (is_pointer(node->in) || is_pointer(node->ans))
 			add_warning(&warning, xasprintf("data/%s %s", node->name, unfetched));
 	}
+	check_secret(&warning);
 	check_groups(&warning, judge->root);
 	if (judge->expectations && json_object_is_type(judge->expectations, json_type_object)) {
 		json_object_object_foreach(judge->expectations, pattern, members)
