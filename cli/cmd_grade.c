@@ -25,6 +25,8 @@ static const struct cli_option grade_options_table[] = {
 	 .help = "compile everything, and keep no executables"},
 	{.name = "samples", .type = CLI_STRING, .offset = offsetof(struct grade_options, samples), .value = "FILE",
 	 .help = "TASKS: grade these completions [the tasks' own solutions]"},
+	{.name = "strict", .type = CLI_FLAG, .offset = offsetof(struct grade_options, strict),
+	 .help = "PACKAGE: a warning is a failure"},
 	{.name = "raw", .type = CLI_FLAG, .offset = offsetof(struct grade_options, raw),
 	 .help = "TASKS: take samples as they are, with fences of Markdown"},
 	{.name = "require-split", .type = CLI_FLAG, .offset = offsetof(struct grade_options, require_split),
@@ -84,6 +86,11 @@ static int check_suite_options(const struct grade_options *options, bool suite, 
 	return 0;
 }
 
+static bool for_tasks(const struct grade_options *options)
+{
+	return options->samples || options->solution || options->k || options->raw || options->require_split;
+}
+
 static int check_options(const struct grade_options *options, enum kind kind, struct err *err)
 {
 	if (kind == TASKS && other_archive(options->common.args[0]))
@@ -93,10 +100,11 @@ static int check_options(const struct grade_options *options, enum kind kind, st
 	if (kind == TASKS && options->common.n_args > 1)
 		return err_set(err, ERR_INVALID,
 			       "a file of tasks takes no submissions: they are for packages and suites");
-	if (kind != TASKS && (options->samples || options->solution || options->k))
-		return err_set(err, ERR_INVALID, "--samples, --solution and --k are for files of tasks");
-	if (kind != TASKS && (options->raw || options->require_split))
-		return err_set(err, ERR_INVALID, "--raw and --require-split are for files of tasks");
+	if (kind != TASKS && for_tasks(options))
+		return err_set(err, ERR_INVALID,
+			       "--samples, --solution, --k, --raw and --require-split are for files of tasks");
+	if (kind != PACKAGE && options->strict)
+		return err_set(err, ERR_INVALID, "--strict is for packages");
 	if (kind == PACKAGE && options->language)
 		return err_set(err, ERR_INVALID, "--language is for files of tasks, and for suites");
 	return check_suite_options(options, kind == SUITE, err);

@@ -13,7 +13,7 @@
 struct grade_options {
 	struct cli_common common;
 	int64_t jobs, time_limit_us;
-	bool no_cache, fail_fast, resume, raw, require_split;
+	bool no_cache, fail_fast, resume, raw, require_split, strict;
 	struct bind_strings tags;
 	struct report_wanted reports;
 	struct replay_normalisers normalisers;

@@ -10,6 +10,7 @@
 
 #include "grade.h"
 #include "lib/base/util.h"
+#include "lib/grade/grade_load.h"
 
 /* What all submissions of a package came to. */
 struct grade_summary {
@@ -259,6 +260,7 @@ static int judge_package(struct judging *judging, struct grade_package *package,
 		.dial = grade_dial(grading),
 		.done = on_done,
 		.progress = on_progress,
+		.warning = on_warning,
 		.arg = judging,
 	};
 	if (grade_judge_open(judge, options->common.args + 1, options->common.n_args - 1, err) < 0) {
@@ -269,7 +271,7 @@ static int judge_package(struct judging *judging, struct grade_package *package,
 	/* A private jailer has to allow what the package says. */
 	double limit = judge->time_limit ? judge->time_limit : GRADE_FREE_SECONDS;
 	int64_t wall_us = (int64_t)(2 * limit + 1) * 1000000;
-	grade_raise_caps(grading->config, MAX(package->validation_us + wall_us, package->compile_us),
+	grade_raise_caps(grading->config, MAX(package->validation_us + wall_us, GRADE_LOAD_WALL_US),
 			 MAX(package->memory_bytes, MAX(package->validation_bytes, package->compile_bytes)),
 			 MAX(package->output_bytes, package->validation_output_bytes));
 	cli_progress_start(&grading->progress, "cases", (int64_t)(judge->n_cases * judge->count));
@@ -283,7 +285,7 @@ static int judge_package(struct judging *judging, struct grade_package *package,
 		put_summary(judging, (double)(clock_monotonic_us() - began) / 1e6);
 	if (result < 0 || judging->summary.judge_errors)
 		return CLI_JUDGE_ERROR;
-	return judging->summary.unexpected ? CLI_DIFFERENT : CLI_OK;
+	return judging->summary.unexpected || (options->strict && judging->summary.warnings) ? CLI_DIFFERENT : CLI_OK;
 }
 
 int grade_package_run(struct grading *grading, struct err *err)

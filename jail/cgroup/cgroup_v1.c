@@ -10,6 +10,7 @@
 
 #define PERIOD_US       100000            /* of the CPU share, the kernel's default */
 #define WEIGHT_LEAST    2                 /* of cpu.shares */
+#define WEIGHT_PROCESS  INT64_C(1024)     /* of one process */
 /* v1 counts what waits in TCP sockets apart from memory, and not at all without a limit. */
 #define TCP_BUFFERS_MAX INT64_C(16777216)
 
@@ -49,6 +50,12 @@ static int v1_open(struct cgroup *cgroup, const struct config *config, const str
 			return result;
 		seen[tree] = st;
 	}
+	/* All jails together have the weight of as many processes as can run at a time, not of one. Where that is not
+	 * ours to say, the operator has said it. */
+	int64_t shares = WEIGHT_PROCESS * sysconf(_SC_NPROCESSORS_ONLN);
+	size_t cpu = cgroup->of[CGROUP_CPU];
+	if (cgroup_write_number(cgroup->parents[cpu], "cpu.shares", shares) == 0)
+		cgroup_write_number(cgroup->trees[cpu], "cpu.shares", shares);
 	return 0;
 }
 

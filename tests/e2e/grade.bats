@@ -39,6 +39,37 @@ load grade.bash
 	[ "$(of wrong_answer/linear.py .message)" = "too many guesses" ]
 }
 
+@test "interactive: a validator that closes its output has said all" {
+	small p 'validation: custom interactive'
+	mkdir -p p/output_validators p/submissions/wrong_answer
+	printf 'import os, sys\nprint(5, flush=True)\nos.close(1)\nsys.exit(42 if sys.stdin.read().split() == ["6"] else 43)\n' >p/output_validators/v.py
+	printf 'import sys\nprint(sum(int(x) for x in sys.stdin) + 1)\n' >p/submissions/accepted/a.py
+	printf 'import sys\nprint(sum(int(x) for x in sys.stdin))\n' >p/submissions/wrong_answer/a.py
+	judge 0 p
+	[ "$(jq -c .summary.verdicts <<<"$summary")" = '{"AC":1,"WA":1}' ]
+}
+
+@test "interactive: what a rejected submission does counts for nothing" {
+	small p $'type: interactive\nproblem_format_version: 2025-09\n'
+	rm p/.timelimit
+	mkdir -p p/output_validator p/submissions/wrong_answer
+	printf 'import sys\nprint(1, flush=True)\nsys.exit(42 if sys.stdin.readline() == "2\\n" else 43)\n' >p/output_validator/v.py
+	printf 'print(7, flush=True)\nwhile True: pass\n' >p/submissions/wrong_answer/spins.py
+	judge 0 p
+	[ "$(jq '.summary | .time_limit_s == 1' <<<"$summary")" = true ]
+	[ "$(of wrong_answer/spins.py .verdict)" = WA ]
+}
+
+@test "a package without secret data is judged with a warning" {
+	small p
+	mv p/data/secret p/data/sample
+	judge 0 p
+	[[ $stderr == *"data/secret has no test cases"* ]]
+	judge 1 p --strict
+	mv p/data/sample p/data/secret
+	judge 0 p --strict
+}
+
 @test "interactive: every way to end has its verdict" {
 	mkdir -p p/output_validators p/submissions/{accepted,wrong_answer,run_time_error,time_limit_exceeded} p/data/secret
 	printf 'validation: custom interactive\nlimits: {memory: 256, time_limit: 1}\n' >p/problem.yaml

@@ -155,6 +155,14 @@ busy() {
 	judge 0 p -j 2
 }
 
+@test "jails have the weight of processes, not one for all" {
+	local shares=/sys/fs/cgroup/cpu/sallyport/cpu.shares
+	[ "$(id -u)" = 0 ] && [ -w "${shares%/*/*}" ] || skip "no cgroup v1 of ours"
+	small p
+	judge 0 p
+	[ "$(cat $shares)" = $(($(nproc) * 1024)) ]
+}
+
 @test "a pass that is tried again begins with its feedback" {
 	small p $'type: [interactive, multi-pass]\nproblem_format_version: 2025-09\n'
 	echo 1 >p/.timelimit # so the wall clock has 3 s
