@@ -13,7 +13,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/seccomp.h>
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
@@ -128,75 +127,6 @@ static void put_cache(const struct received_order *order)
 		init_put_file(root, order->strings[0], 0644, clock_now_us(), order->fds[0]);
 }
 
-/* The listener goes to init by way of the socket. Where there is a listener above us already (EBUSY: the jailer itself
- * runs in a sandbox), the calls that would be reported say ENOSYS. */
-static int load_filter(const struct seccomp_filter *filter, int to_init)
-{
-	const unsigned flag = SECCOMP_FILTER_FLAG_NEW_LISTENER;
-	int listener = (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flag, &filter->program);
-
-	if (listener >= 0)
-		return wire_fd_send(to_init, "l", 1, &listener, 1);
-	const struct sock_fprog bare = {.len = (unsigned short)(filter->program.len - filter->n_notify),
-					.filter = filter->program.filter + filter->n_notify};
-	return errno == EBUSY ? (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &bare) : -1;
-}
-
-/* What a payload is started with. */
-struct start {
-	const struct received_order *order;
-	const struct seccomp_filter *filter;
-	int fds[INIT_TALK_FD + 1]; /* the last one for a driver; -1 */
-	int to_init;               /* takes the listener */
-	int group_fd;              /* to what can be frozen, or -1 */
-	int landlock_fd;           /* or -1 */
-};
-
-/* The step that failed, and errno; NULL: none did. */
-static const char *begin_session(const struct init_order *head)
-{
-	sigset_t none;
-
-	sigemptyset(&none);
-	if (setsid() < 0 || sigprocmask(SIG_SETMASK, &none, NULL))
-		return "session";
-	return head->deterministic && init_be_deterministic() ? "fixed addresses, one processor" : NULL;
-}
-
-/* In the vfork child: nothing here allocates. Returns only when a step failed: its name, and errno. */
-static const char *become_payload(const struct start *start)
-{
-	const struct received_order *order = start->order;
-	const char *failed = begin_session(&order->head);
-	char **argv, **envp;
-
-	/* Strings of the order; exec wants them without const and does not write. */
-	memcpy(&argv, &(const char **){order->strings + 1}, sizeof(argv));
-	memcpy(&envp, &(const char **){order->strings + 1 + order->head.n_args + 1}, sizeof(envp));
-	if (failed)
-		return failed;
-	if (start->group_fd >= 0 && write(start->group_fd, "0", 1) != 1)
-		return "enter the cgroup to freeze";
-	unsigned kept = start->fds[INIT_TALK_FD] < 0 ? INIT_TALK_FD : INIT_TALK_FD + 1;
-	for (unsigned fd = 0; fd < kept; fd++)
-		if (dup2(start->fds[fd], (int)fd) < 0) /* inherited by the program, and nothing else is */
-			return "standard descriptors";
-	if (close_range(kept, ~0U, CLOSE_RANGE_CLOEXEC))
-		return "standard descriptors";
-	if (chdir(order->head.cwd[0] ? order->head.cwd : "/data"))
-		return INIT_STEP_CWD;
-	if (start->landlock_fd >= 0 && landlock_enter(start->landlock_fd))
-		return "Landlock";
-	if (load_filter(start->filter, start->to_init))
-		return "seccomp filter";
-	/* After the listener was sent: the kernel lets an id have no more descriptors on their way than the sender may
-	 * have open, and another program of this id may have sent as many as it could with its own limit. */
-	if (init_apply_limits(&order->head.limits))
-		return "resource limits";
-	execve(argv[0], argv, envp);
-	return INIT_STEP_EXEC;
-}
-
 /* Kills and reaps until the namespace is empty but for us. Returns the resident size that the largest of them had, in
  * KiB. */
 static long clear_namespace(void)
@@ -254,9 +184,24 @@ static int64_t microseconds(struct timeval time)
 	return time.tv_sec * 1000000 + time.tv_usec;
 }
 
+/* In the vfork child: nothing here allocates. Returns only when a step failed: its name, and errno. */
+static const char *become_payload(const struct init_start *start, const char **strings)
+{
+	const char *failed = init_become(start);
+	char **argv, **envp;
+
+	/* Strings of the order; exec wants them without const and does not write. */
+	memcpy(&argv, &(const char **){strings + 1}, sizeof(argv));
+	memcpy(&envp, &(const char **){strings + 1 + start->head->n_args + 1}, sizeof(envp));
+	if (failed)
+		return failed;
+	execve(argv[0], argv, envp);
+	return INIT_STEP_EXEC;
+}
+
 /* The program's pid, or -1 with the name of the step that failed and errno. A function of its own: what vfork may
  * clobber is few. */
-static pid_t start_payload(const struct start *start, const char **ret_failed)
+static pid_t start_payload(const struct init_start *start, const char **strings, const char **ret_failed)
 {
 	const char *volatile failed =
 		NULL; /* written by the child, in the memory that it shares with us until it execs */
@@ -264,7 +209,7 @@ static pid_t start_payload(const struct start *start, const char **ret_failed)
 	pid_t pid = vfork();
 
 	if (pid == 0) {
-		failed = become_payload(start);
+		failed = become_payload(start, strings);
 		error = errno;
 		_exit(127);
 	}
@@ -315,8 +260,8 @@ static int start_program(const struct received_order *order, const struct seccom
 		return -1;
 	auto_close int to_driver = talk[0];
 	auto_close int drivers = talk[1];
-	const struct start start = {
-		.order = order,
+	const struct init_start start = {
+		.head = head,
 		.filter = filter,
 		.fds = {input, order->fds[next], order->fds[next + 1], drivers},
 		.to_init = to_init,
@@ -325,7 +270,9 @@ static int start_program(const struct received_order *order, const struct seccom
 	};
 	*ret_failed = "OOM score";
 	/* The score is inherited by the program; ours goes back. */
-	pid_t pid = write(INIT_OOM_FD, OOM_FIRST, strlen(OOM_FIRST)) < 0 ? -1 : start_payload(&start, ret_failed);
+	pid_t pid = write(INIT_OOM_FD, OOM_FIRST, strlen(OOM_FIRST)) < 0
+			    ? -1
+			    : start_payload(&start, order->strings, ret_failed);
 	int error = errno;
 	wire_fd_receive(from_payload, &mark, 1, MSG_DONTWAIT, &taken); /* nothing there: no listener */
 	if (write(INIT_OOM_FD, "0", 1) < 0)

@@ -32,9 +32,9 @@
 
 /* Everything that init needs to know when it is made; it has a copy. */
 struct init_setup {
-	int control;                   /* its end of the socket pair */
-	int data_mount, code_mount;    /* detached tmpfs mounts */
-	int group_fds[CGROUP_TREES];   /* cgroup_fds */
+	int control;                 /* its end of the socket pair */
+	int data_mount, code_mount;  /* detached tmpfs mounts */
+	int group_fds[CGROUP_TREES]; /* cgroup_fds */
 	size_t n_group_doors;
 	int64_t tmp_bytes;
 	const struct root_mount *root;
@@ -86,7 +86,7 @@ struct init_order {
 	bool driven;
 	bool deterministic;          /* init_be_deterministic */
 	char cwd[JAIL_NAME_MAX + 1]; /* where the program starts; "": /data */
-	enum seccomp_family family; /* of the program */
+	enum seccomp_family family;  /* of the program */
 	struct init_limits limits;
 };
 
@@ -117,6 +117,20 @@ struct init_report {
 /* The cloned child's life; does not return. */
 _Noreturn void init_main(struct init_setup *setup);
 
+#define INIT_TALK_FD 3 /* the driver's end */
+/* init_become.c: what a fresh process of the jail goes through before it is a program, in the child. Nothing allocates.
+ * NULL, or the name of the step that failed, and errno. */
+struct init_start {
+	const struct init_order *head;
+	const struct seccomp_filter *filter;
+	int fds[INIT_TALK_FD + 1]; /* the last one for a driver; -1 */
+	int to_init;               /* takes the listener */
+	int group_fd;              /* to what can be frozen, or -1 */
+	int landlock_fd;           /* or -1 */
+};
+const char *init_become(const struct init_start *start);
+/* All of them, of all sets, for ever: -1 and errno. */
+int init_drop_capabilities(void);
 /* init_limits.c, in the child: -1 and errno. */
 int init_apply_limits(const struct init_limits *limits);
 /* No address is random any more, and one processor is all there is; also in the child. */
@@ -150,7 +164,6 @@ struct init_program {
 };
 #define INIT_PROGRAM_NONE ((struct init_program){.pid = -1, .listener = -1, .talk = -1, .input = -1})
 void init_program_close(struct init_program *program);
-#define INIT_TALK_FD 3 /* the driver's end */
 /* init_wait.c: waits for the end of the program, or for what its driver says, and fills in how it ended. Orphans are
  * reaped on the way, refused calls answered. */
 void init_wait(struct init_program *program, struct init_report *ended, void (*tell)(int number));

@@ -16,7 +16,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
-#include <linux/capability.h>
 #include <net/if.h>
 #include <sched.h>
 #include <signal.h>
@@ -253,18 +252,8 @@ static int small_buffers(struct init_setup *setup)
 
 static int drop_capabilities(struct init_setup *setup)
 {
-	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
-	struct __user_cap_data_struct none[2] = {{.effective = 0}};
-
 	(void)setup;
-	/* EINVAL: beyond the last capability of this kernel. */
-	for (int cap = 0; prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) == 0; cap++)
-		;
-	if (errno != EINVAL || prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0))
-		return -1;
-	if (syscall(SYS_capset, &header, none))
-		return -1;
-	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	return init_drop_capabilities();
 }
 
 static int close_rest(struct init_setup *setup)
