@@ -83,6 +83,8 @@ static void handle_report(struct cell *cell, const struct init_report *report)
 		if (cell_has_run(cell))
 			cell_verdict_denied(cell, (int)report->index);
 		break;
+	case INIT_JOINED: /* nobody was asked to */
+		break;
 	case INIT_FAILED:
 		/* Setting up: init is about to end, and cell_run_lost will say it. */
 		if (cell->ready_us && cell->state == CELL_RUNNING) {

@@ -69,6 +69,37 @@ static void report_denied(int number)
 	report(&(struct init_report){.kind = INIT_DENIED, .index = (uint32_t)number});
 }
 
+static int64_t microseconds(struct timeval time)
+{
+	return time.tv_sec * 1000000 + time.tv_usec;
+}
+
+static int64_t own_us(void)
+{
+	struct rusage self;
+
+	getrusage(RUSAGE_SELF, &self);
+	return microseconds(self.ru_utime) + microseconds(self.ru_stime);
+}
+
+/* Until an order is there. What a process that joins says meanwhile is passed on. */
+static void await_order(struct init_joined *joined)
+{
+	struct pollfd wait[] = {{.fd = joined->fd, .events = POLLIN}, {.fd = INIT_CONTROL_FD, .events = POLLIN}};
+	struct init_report said;
+
+	while (joined->fd >= 0 && (wait[0].revents || !wait[1].revents)) {
+		wait[0].fd = joined->fd;
+		if (poll(wait, ARRAY_SIZE(wait), -1) < 0 && errno != EINTR)
+			_exit(1);
+		if (!wait[0].revents)
+			continue;
+		init_join_parked(joined, &said);
+		said.self_us = own_us();
+		report(&said);
+	}
+}
+
 /* The next order; the end of the connection is the end of init, and with it of everything in the namespace. */
 static void receive(struct received_order *order)
 {
@@ -179,11 +210,6 @@ static const char *separate(struct received_order *order)
 	return more;
 }
 
-static int64_t microseconds(struct timeval time)
-{
-	return time.tv_sec * 1000000 + time.tv_usec;
-}
-
 /* In the vfork child: nothing here allocates. Returns only when a step failed: its name, and errno. */
 static const char *become_payload(const struct init_start *start, const char **strings)
 {
@@ -233,9 +259,38 @@ static const char *watch_children(void)
 	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK) == INIT_CHILD_FD ? NULL : "watch children";
 }
 
+/* What programs of a jail are made with. */
+struct launcher {
+	const struct init_setup *setup;
+	int landlock_fd;
+	struct init_joined joined;
+};
+
+/* The first program may have a process that waits for it; else it gets one. */
+static pid_t launch(struct launcher *launcher, const struct init_start *start, const struct received_order *order,
+		    int *ret_listener, struct init_report *ret_before, const char **ret_failed)
+{
+	const struct init_hand_over what = {order->buffer, order->length, launcher->setup->join_execs};
+	pid_t pid = launcher->joined.pid <= 0
+			    ? 0
+			    : init_join_start(&launcher->joined, start, &what, ret_listener, ret_before, ret_failed);
+
+	if (pid)
+		return pid;
+	*ret_failed = "OOM score";
+	/* The score is inherited by the program; ours goes back. */
+	pid = write(INIT_OOM_FD, OOM_FIRST, strlen(OOM_FIRST)) < 0 ? -1
+								   : start_payload(start, order->strings, ret_failed);
+	int error = errno;
+	if (write(INIT_OOM_FD, "0", 1) < 0)
+		_exit(1);
+	errno = error;
+	return pid;
+}
+
 /* 0, or -1 with the step that failed and errno. */
-static int start_program(const struct received_order *order, const struct seccomp_filter *filter, int landlock_fd,
-			 struct init_program *ret, const char **ret_failed)
+static int start_program(const struct received_order *order, struct launcher *launcher, struct init_program *ret,
+			 struct init_report *ret_before, const char **ret_failed)
 {
 	const struct init_order *head = &order->head;
 	size_t next = head->has_code;
@@ -262,21 +317,16 @@ static int start_program(const struct received_order *order, const struct seccom
 	auto_close int drivers = talk[1];
 	const struct init_start start = {
 		.head = head,
-		.filter = filter,
+		.filter = &launcher->setup->filters[head->family],
 		.fds = {input, order->fds[next], order->fds[next + 1], drivers},
 		.to_init = to_init,
 		.group_fd = head->live ? order->fds[next + 2] : -1,
-		.landlock_fd = landlock_fd,
+		.landlock_fd = launcher->landlock_fd,
 	};
-	*ret_failed = "OOM score";
-	/* The score is inherited by the program; ours goes back. */
-	pid_t pid = write(INIT_OOM_FD, OOM_FIRST, strlen(OOM_FIRST)) < 0
-			    ? -1
-			    : start_payload(&start, order->strings, ret_failed);
+	pid_t pid = launch(launcher, &start, order, &listener, ret_before, ret_failed);
 	int error = errno;
-	wire_fd_receive(from_payload, &mark, 1, MSG_DONTWAIT, &taken); /* nothing there: no listener */
-	if (write(INIT_OOM_FD, "0", 1) < 0)
-		_exit(1);
+	if (listener < 0)
+		wire_fd_receive(from_payload, &mark, 1, MSG_DONTWAIT, &taken); /* nothing there: no listener */
 	init_deny_prepare(listener);
 	*ret = (struct init_program){.pid = pid, .listener = listener, .talk = -1, .input = -1};
 	if (pid > 0 && head->driven) {
@@ -287,15 +337,32 @@ static int start_program(const struct received_order *order, const struct seccom
 	return pid < 0 ? -1 : 0;
 }
 
+/* What programs used that have ended, since `before`, less what the one in `joined` used before it was a program. */
+static void account(const struct received_order *order, const struct rusage *before, struct init_report *joined,
+		    struct init_report *ended)
+{
+	struct rusage after;
+
+	ended->warm = joined->warm;
+	if (order->head.live && !ended->gone) /* it has not */
+		*joined = (struct init_report){.warm = false};
+
+	getrusage(RUSAGE_CHILDREN, &after);
+	ended->user_us = microseconds(after.ru_utime) - microseconds(before->ru_utime) - joined->user_us;
+	ended->system_us = microseconds(after.ru_stime) - microseconds(before->ru_stime) - joined->system_us;
+	ended->switches_voluntary = after.ru_nvcsw - before->ru_nvcsw - joined->switches_voluntary;
+	ended->switches_forced = after.ru_nivcsw - before->ru_nivcsw - joined->switches_forced;
+	ended->self_us = own_us();
+}
+
 /* What a program leaves is killed before its end is reported; not so in a live jail, where it is frozen from outside.
  */
-static void run(struct received_order *order, const struct seccomp_filter *filter, int landlock_fd,
-		struct init_program *driver)
+static void run(struct received_order *order, struct launcher *launcher, struct init_program *driver)
 {
 	struct init_program alone = INIT_PROGRAM_NONE, *program = order->head.driven ? driver : &alone;
-	struct init_report ended = {.kind = INIT_ENDED};
+	struct init_report ended = {.kind = INIT_ENDED}, joined = {.warm = false};
 	const char *failed;
-	struct rusage before, after, self;
+	struct rusage before;
 
 	failed = prepare_program(order);
 	if (failed) {
@@ -305,7 +372,7 @@ static void run(struct received_order *order, const struct seccomp_filter *filte
 	const char *more = separate(order);
 	getrusage(RUSAGE_CHILDREN, &before);
 	ended.started_us = clock_monotonic_us();
-	int result = program->pid < 0 ? start_program(order, filter, landlock_fd, program, &failed) : 0;
+	int result = program->pid < 0 ? start_program(order, launcher, program, &joined, &failed) : 0;
 	if (result == 0 && order->head.driven) {
 		failed = "standard input";
 		result = init_drive(program, more, (size_t)(order->buffer + order->length - more),
@@ -328,19 +395,13 @@ static void run(struct received_order *order, const struct seccomp_filter *filte
 		init_wait_keep(program);
 	if (!order->head.driven || ended.gone)
 		init_program_close(program);
-	getrusage(RUSAGE_CHILDREN, &after);
-	getrusage(RUSAGE_SELF, &self);
-	ended.user_us = microseconds(after.ru_utime) - microseconds(before.ru_utime);
-	ended.system_us = microseconds(after.ru_stime) - microseconds(before.ru_stime);
-	ended.switches_voluntary = after.ru_nvcsw - before.ru_nvcsw;
-	ended.switches_forced = after.ru_nivcsw - before.ru_nivcsw;
-	ended.self_us = microseconds(self.ru_utime) + microseconds(self.ru_stime);
+	account(order, &before, &joined, &ended);
 	report(&ended);
 }
 
 /* What a guest could learn from /proc/1/cmdline, and dispositions that an exec would hand on. The kernel's own struct,
  * because libc does not let its two signals be touched. */
-static void forget_jailer(const struct init_setup *setup)
+void init_forget_jailer(const struct init_setup *setup)
 {
 	struct {
 		void *handler;
@@ -360,15 +421,15 @@ _Noreturn void init_main(struct init_setup *setup)
 	struct init_report ready = {.kind = INIT_READY};
 	struct received_order order = {.buffer = NULL};
 	struct init_program driver = INIT_PROGRAM_NONE; /* of a live jail: it stays from run to run */
-	int landlock_fd = -1;
+	struct launcher launcher = {.setup = setup, .landlock_fd = -1, .joined = INIT_JOINED_NONE};
 	bool live = false;
 
-	forget_jailer(setup);
+	init_forget_jailer(setup);
 	const char *failed = init_setup_jail(setup);
 	if (!failed)
 		failed = watch_children();
 	if (!failed)
-		failed = init_make_landlock(setup, false, &landlock_fd);
+		failed = init_make_landlock(setup, false, &launcher.landlock_fd);
 	if (failed) {
 		struct init_report broken = {.kind = INIT_FAILED, .error = errno};
 
@@ -381,22 +442,26 @@ _Noreturn void init_main(struct init_setup *setup)
 	report(&ready);
 	order.buffer = xmalloc(sizeof(order.head) + INIT_TAIL_MAX);
 	for (;;) {
+		await_order(&launcher.joined);
 		receive(&order);
 		if (order.head.verb == INIT_FILL || order.head.verb == INIT_REMOVE) {
 			fill(&order);
 		} else if (order.head.verb == INIT_CACHE) {
 			put_cache(&order);
+		} else if (order.head.verb == INIT_JOIN && order.n_fds == 1) {
+			init_join_close(&launcher.joined);
+			launcher.joined.fd = order.fds[--order.n_fds];
 		} else if (order.head.verb == INIT_RUN) {
 			failed = NULL;
 			if (order.head.live && !live) {
-				fd_close(&landlock_fd);
-				failed = init_make_landlock(setup, true, &landlock_fd);
+				fd_close(&launcher.landlock_fd);
+				failed = init_make_landlock(setup, true, &launcher.landlock_fd);
 			}
 			if (failed) {
 				report_failure(failed, errno);
 			} else {
 				live = order.head.live;
-				run(&order, &setup->filters[order.head.family], landlock_fd, &driver);
+				run(&order, &launcher, &driver);
 			}
 		}
 		close_fds(&order);

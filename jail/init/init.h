@@ -47,10 +47,11 @@ struct init_setup {
 	const struct seccomp_filter *filters; /* by enum seccomp_family */
 	char *command_line;                   /* the jailer's, to be wiped */
 	size_t command_line_size;
-	int oom_score; /* -1 until its step has opened it */
+	int oom_score;   /* -1 until its step has opened it */
+	bool join_execs; /* a joined process becomes another program, whatever it is given */
 };
 
-enum init_verb { INIT_GO = 1, INIT_FILL, INIT_REMOVE, INIT_CACHE, INIT_RUN };
+enum init_verb { INIT_GO = 1, INIT_FILL, INIT_REMOVE, INIT_CACHE, INIT_JOIN, INIT_RUN };
 /* Core files of a program: one byte, not none. Where the kernel's core_pattern is a program (apport, systemd-coredump),
  * it is started as the host's root for every crash whatever the limit, but for exactly this limit (core(5), do_coredump
  * of the kernel); no core file fits it. */
@@ -73,6 +74,7 @@ struct init_order {
 		int64_t mtime_us;
 	} files[JAIL_BATCH_FILES];
 	/* INIT_CACHE: one file, as of INIT_FILL, below /tmp; no report */
+	/* INIT_JOIN: a process is about to join (join.h), the descriptor is the socket to it; INIT_JOINED follows */
 	/* INIT_RUN: strings are the source's file name, then n_args arguments (the program first), then n_env
 	 * variables; descriptors are [code] [stdin] stdout stderr */
 	uint32_t n_args, n_env;
@@ -96,6 +98,7 @@ enum init_kind {
 	INIT_FILL_FAILED, /* file `index`, `error` */
 	INIT_ENDED,       /* the payload ended and nothing is left of it */
 	INIT_DENIED,      /* the program called `index`, which is refused: once for each number */
+	INIT_JOINED,      /* a process waits for the first program; or (`error`) does not, or not any more */
 	INIT_FAILED,      /* `step` failed with `error`: setting up, or starting the payload */
 };
 #define INIT_STEP_CWD  "working directory"
@@ -103,6 +106,7 @@ enum init_kind {
 struct init_report {
 	enum init_kind kind;
 	int status; /* as of waitpid(2) */
+	bool warm;  /* the program ran in the interpreter that waited */
 	bool gone;  /* the driver ended, and with it everything: nothing can run any more */
 	int error;
 	char step[INIT_STEP_SIZE];
@@ -164,6 +168,23 @@ struct init_program {
 };
 #define INIT_PROGRAM_NONE ((struct init_program){.pid = -1, .listener = -1, .talk = -1, .input = -1})
 void init_program_close(struct init_program *program);
+/* init_join.c: a process that waits for the jail's first program. */
+struct init_joined {
+	int fd;    /* -1: none */
+	pid_t pid; /* -1: it is on its way */
+};
+#define INIT_JOINED_NONE ((struct init_joined){.fd = -1, .pid = -1})
+/* It said something: what the jailer is to hear. False: it is not there any more. */
+bool init_join_parked(struct init_joined *joined, struct init_report *ret);
+void init_join_close(struct init_joined *joined);
+struct init_hand_over {
+	const char *order; /* as it came */
+	size_t length;
+	bool exec; /* whatever it is */
+};
+/* Gives it the program: its pid, -1 as start_program, 0: it has ended. *ret_before: what it used until then. */
+pid_t init_join_start(struct init_joined *joined, const struct init_start *start, const struct init_hand_over *what,
+		      int *ret_listener, struct init_report *ret_before, const char **ret_failed);
 /* init_wait.c: waits for the end of the program, or for what its driver says, and fills in how it ended. Orphans are
  * reaped on the way, refused calls answered. */
 void init_wait(struct init_program *program, struct init_report *ended, void (*tell)(int number));
@@ -178,6 +199,10 @@ bool init_driver_answer(struct init_program *driver, int *ret_status);
 /* init_setup.c: from a fresh clone to a jail, in the kernel's order. NULL, or the name of the step that failed (errno
  * says why). */
 const char *init_setup_jail(struct init_setup *setup);
+const char *init_setup_template(struct init_setup *setup);
+void init_forget_jailer(const struct init_setup *setup); /* what its copy has of it */
+/* init_template.c: the life of a template until it is an interpreter. `order`, `strings`: its command. */
+_Noreturn void init_template_main(struct init_setup *setup, const struct init_order *order, const char *strings);
 /* Descriptors of init that stay open. */
 enum { INIT_CONTROL_FD = 3, INIT_OOM_FD, INIT_LOCKS_FD, INIT_FIRST_FREE_FD, INIT_CHILD_FD = INIT_FIRST_FREE_FD };
 /* Landlock's rules for programs, made when the jail is set up; -1: this kernel has none. */
