@@ -16,6 +16,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <linux/capability.h>
 #include <net/if.h>
 #include <sched.h>
 #include <signal.h>
@@ -28,16 +29,17 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "init.h"
 #include "jail/base/sys.h"
 #include "jail/root/layers.h"
 #include "jail/root/root_mount.h"
+#include "join.h"
 #include "landlock.h"
 #include "lib/base/util.h"
 
-#define HOST_NAME  "jail"
-#define TMP_INODES 16384
-#define HIGH_FD    64
+#define HOST_NAME          "jail"
+#define TMP_INODES         16384
+#define HIGH_FD            64
+#define CHECKPOINT_RESTORE 40 /* of a newer linux/capability.h; before Linux 5.9 there is none */
 
 static int enter_cgroup(struct init_setup *setup)
 {
@@ -272,12 +274,69 @@ const char *init_make_landlock(const struct init_setup *setup, bool live, int *r
 											     : NULL;
 }
 
+/* -------- of a template (init_template.c) ------------------------------------------------------------- */
+/* The jailer's, for what it says to a process of its own. */
+static int bind_proc(struct init_setup *setup)
+{
+	(void)setup;
+	return mount("/proc", "proc", NULL, MS_BIND | MS_REC, NULL);
+}
+
+/* To enter a jail's namespaces, to choose a process id there, and to become its guest. */
+static int keep_capabilities(struct init_setup *setup)
+{
+	static const int kept[] = {CAP_SYS_ADMIN, CAP_SYS_CHROOT, CAP_SETUID,
+				   CAP_SETGID,    CAP_SETPCAP,    CHECKPOINT_RESTORE};
+
+	(void)setup;
+	for (int cap = 0;; cap++) {
+		size_t i = 0;
+
+		while (i < ARRAY_SIZE(kept) && kept[i] != cap)
+			i++;
+		if (i == ARRAY_SIZE(kept) && prctl(PR_CAPBSET_DROP, cap, 0, 0, 0))
+			return errno == EINVAL ? 0 : -1;
+	}
+}
+
+/* It is the interpreter's first descriptor beyond the standard ones. */
+static int keep_socket(struct init_setup *setup)
+{
+	(void)setup;
+	return close_range(JOIN_TEMPLATE_FD + 1, ~0U, 0) || fcntl(JOIN_TEMPLATE_FD, F_SETFD, 0) ? -1 : 0;
+}
+
+/* -------- the lists ----------------------------------------------------------------------------------- */
+struct step {
+	const char *name;
+	int (*run)(struct init_setup *setup);
+};
+
+static const char *take_steps(const struct step *steps, struct init_setup *setup)
+{
+	while (steps->name && steps->run(setup) == 0)
+		steps++;
+	return steps->name;
+}
+
+const char *init_setup_template(struct init_setup *setup)
+{
+	static const struct step steps[] = {
+		{"enter the cgroup", enter_cgroup}, {"open the OOM score", open_oom_score},
+		{"death signal", die_with_jailer},  {"keep descriptors", keep_descriptors},
+		{"bind the root", bind_root},       {"mount /tmp", mount_tmp},
+		{"attach /data", attach_data},      {"attach /code", attach_code},
+		{"bind /proc", bind_proc},          {"inodes of its own", own_inodes},
+		{"pivot_root", enter_root},         {"drop capabilities", keep_capabilities},
+		{"close descriptors", keep_socket}, {NULL, NULL},
+	};
+
+	return take_steps(steps, setup);
+}
+
 const char *init_setup_jail(struct init_setup *setup)
 {
-	static const struct {
-		const char *name;
-		int (*run)(struct init_setup *setup);
-	} steps[] = {
+	static const struct step steps[] = {
 		{"enter the cgroup", enter_cgroup},
 		{"wait for the id maps", wait_for_maps},
 		{"open the OOM score", open_oom_score},
@@ -299,10 +358,8 @@ const char *init_setup_jail(struct init_setup *setup)
 		{"loopback", loopback},
 		{"drop capabilities", drop_capabilities},
 		{"close descriptors", close_rest},
+		{NULL, NULL},
 	};
 
-	for (size_t i = 0; i < ARRAY_SIZE(steps); i++)
-		if (steps[i].run(setup))
-			return steps[i].name;
-	return NULL;
+	return take_steps(steps, setup);
 }
