@@ -202,7 +202,7 @@ setup() {
 @test "a suspect is slower only if it is so in turn" {
 	local slow=$BATS_TEST_TMPDIR/slow recorded now
 	cp -r "$SP_ROOT/jail/runners" "$slow"
-	jq '.run = ["/bin/bash", "-c", "for ((i = 0; i < 300000; i++)); do :; done; exec \"$0\" \"$@\"", .run[]]' "$SP_ROOT/jail/runners/python.json" \
+	jq '(.run, .show_run) |= ["/bin/bash", "-c", "for ((i = 0; i < 300000; i++)); do :; done; exec \"$0\" \"$@\""] + .' "$SP_ROOT/jail/runners/python.json" \
 		>"$slow/python.json"
 	chmod 755 "$BATS_RUN_TMPDIR" "$BATS_TEST_TMPDIR"
 	chmod -R a+rX "$slow"
@@ -228,7 +228,7 @@ setup() {
 	[ "$(class_of suspect)" = faster ]
 	[ "$(jq -r 'select(.class == "faster") | .differences[0].recorded' <<<"$output")" -lt 60000000 ]
 	# An old side that cannot run is no result.
-	jq '.run = ["/nowhere"]' "$SP_ROOT/jail/runners/python.json" >"$slow/python.json"
+	jq '(.run, .show_run) = ["/nowhere"]' "$SP_ROOT/jail/runners/python.json" >"$slow/python.json"
 	replay 3 --all --compare default,cpu --old-runners "$slow"
 	[[ "$(jq -r 'select(.class == "sandbox_error") | .reason' <<<"$output")" == "under the old runner: "* ]]
 	replay 8 --all --compare default,cpu --old-runners /nowhere
