@@ -88,7 +88,7 @@ pid_t init_join_start(struct init_joined *joined, const struct init_start *start
 		      int *ret_listener, struct init_report *ret_before, const char **ret_failed)
 {
 	static struct join_word word; /* the caller has the step's name of it */
-	bool started = false, failed = send_program(joined, start, what) < 0;
+	bool started = false, failed = send_program(joined, start, what) < 0 && errno != EPIPE && errno != ECONNRESET;
 	int error = errno;
 
 	*ret_failed = "hand the program over";
