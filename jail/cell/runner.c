@@ -42,6 +42,7 @@ static const struct bind table[] = {
 	LIST(live),
 	FILE_NAME(starter),
 	FILE_NAME(helper),
+	FILE_NAME(warm),
 	LIST(version),
 	LIST(libraries),
 	LIST(libraries_are),
@@ -160,6 +161,7 @@ EMBED(guest_javascript_cjs, "jail/guest/javascript.cjs");
 EMBED(guest_javascript_live_cjs, "jail/guest/javascript_live.cjs");
 EMBED(guest_python_py, "jail/guest/python.py");
 EMBED(guest_python_values_py, "jail/guest/python_values.py");
+EMBED(guest_python_warm_py, "jail/guest/python_warm.py");
 EMBED(guest_sql_py, "jail/guest/sql.py");
 #define GUEST(name, symbol) {name, symbol, symbol##_end}
 static const struct {
@@ -171,6 +173,7 @@ static const struct {
 	GUEST("javascript_live.cjs", guest_javascript_live_cjs),
 	GUEST("python.py", guest_python_py),
 	GUEST("python_values.py", guest_python_values_py),
+	GUEST("python_warm.py", guest_python_warm_py),
 	GUEST("sql.py", guest_sql_py),
 };
 
@@ -205,10 +208,14 @@ static int load_texts(int directory, struct runner *runner, struct err *err)
 		return err_member(err, "starter", "goes with \"%s\"", command);
 	if (command && runner->compile.count)
 		return err_member(err, command, "does not go with a compile step");
+	if (runner->warm && !runner->show_run.count)
+		return err_member(err, "warm", "goes with \"show_run\"");
 	if (runner->starter)
 		result = load_text(directory, "starter", runner->starter, &runner->starter_fd, err);
 	if (result == 0 && runner->helper)
 		result = load_text(directory, "helper", runner->helper, &runner->helper_fd, err);
+	if (result == 0 && runner->warm)
+		result = load_text(directory, "warm", runner->warm, &runner->warm_fd, err);
 	return result;
 }
 
@@ -216,6 +223,7 @@ static void clear(struct runner *runner)
 {
 	close_pointer(&runner->starter_fd);
 	close_pointer(&runner->helper_fd);
+	close_pointer(&runner->warm_fd);
 	bind_clear(table, runner);
 	json_put_pointer(&runner->document);
 	json_put_pointer(&runner->found_libraries);
@@ -231,7 +239,7 @@ static int load_file(int directory, const char *name, const struct runners_host 
 		     struct err *err)
 {
 	auto_free char *text = NULL;
-	struct runner runner = {.starter_fd = -1, .helper_fd = -1, .cache_fd = -1};
+	struct runner runner = {.starter_fd = -1, .helper_fd = -1, .warm_fd = -1, .cache_fd = -1};
 	size_t length;
 	int result = read_file_at(directory, name, RUNNER_FILE_MAX, &text, &length, err);
 
@@ -326,6 +334,14 @@ struct runner *runners_find(const struct runners *runners, const char *name)
 			if (streq(runner->aliases.items[k], name))
 				return runner;
 	}
+	return NULL;
+}
+
+struct runner *runners_warm(const struct runners *runners)
+{
+	for (size_t i = 0; i < runners->count; i++)
+		if (runners->items[i].warm && runners->items[i].interpreter && !runners->items[i].root.path[0])
+			return &runners->items[i];
 	return NULL;
 }
 

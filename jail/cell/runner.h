@@ -13,6 +13,8 @@
  *       "live": ["{interpreter}", …],                  starts the driver, which keeps the interpreter's state over the
  *                                                      runs of a live jail (init_live.c)
  *       "starter": "python.py",                        put into the jail as /code/.start, which these commands name
+ *       "warm": "python_warm.py",                      what an interpreter runs in the starter's place from which jails
+ *                                                      that were made ahead are joined (cell_join.c)
  *       "helper": "java.sh",                           put into the jail as /code/.helper, which commands may name
  *       "version": ["{interpreter}", "--version"],     the first line that it prints is the fingerprint
  *       "libraries": ["{interpreter}", …],             prints lines "name version"
@@ -57,7 +59,7 @@
 #define RUNNER_HELPER      ".helper"
 
 struct runner {
-	const char *name, *source, *install, *rootfs, *starter, *helper, *seccomp, *seccomp_compile;
+	const char *name, *source, *install, *rootfs, *starter, *helper, *warm, *seccomp, *seccomp_compile;
 	struct bind_strings aliases, extensions, interpreters, compile, run, tools_run, show_run, live, version,
 		libraries, cache, env, quiet, binds, libraries_are, answers_are;
 	bool service;          /* for programs that last (jail_spec.service); its jails see upstream.binds, too */
@@ -69,7 +71,7 @@ struct runner {
 	const char *interpreter; /* NULL: not available */
 	char *on_host;           /* its path there */
 	struct json_object *libraries_on_host, *answers_on_host; /* where those patterns are there; NULL: none */
-	int starter_fd, helper_fd; /* their texts; -1 */
+	int starter_fd, helper_fd, warm_fd; /* their texts; -1 */
 	struct root_mount root;    /* its jails' own, if it names a rootfs or binds; path "" otherwise */
 	char fingerprint[RUNNER_FINGERPRINT];
 	bool asked, awaited;                 /* for its version (versions.c): that was done; a run waits for it */
@@ -95,6 +97,8 @@ int runners_load(const char *directory, const struct runners_host *host, struct 
 void runners_clear(struct runners *runners);
 /* By name or alias; NULL. */
 struct runner *runners_find(const struct runners *runners, const char *name);
+/* The language in which jails are joined; NULL: none. */
+struct runner *runners_warm(const struct runners *runners);
 /* An element of argv or a variable, with {interpreter} and {memory_mb} replaced; the caller's. */
 char *runner_expand(const struct runner *runner, const char *text, int64_t memory_bytes);
 /* As jail.h says for jail_client_runners. */

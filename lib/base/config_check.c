@@ -111,6 +111,7 @@ static int check_words(const struct config *config, struct err *err)
 		{"tools.text", config->tools.text, "plain or json"},
 		{"tools.upstream", config->tools.upstream, "code, direct or both"},
 		{"tools.bridge_output", config->tools.bridge_output, "compact or toon"},
+		{"jailer.warm", config->jailer.warm, "off, on or exec"},
 		{"retention.when_full", config->retention.when_full, "refuse or oldest"},
 		{"gateway.client_addresses", config->gateway.client_addresses, "full, network or none"},
 		{"log.format", config->log.format, "text or json"},
