@@ -118,6 +118,15 @@ $(call obj,jail/cell/shim.c): ALL_CFLAGS += -DSHIM_LIBRARY='"$(B)/shim.so"'
 $(B)/shim.so: $(wildcard jail/guest/shim/*.[ch])
 	@mkdir -p $(@D)
 	$(call quiet,LD,$@)$(CC) -std=gnu17 -D_GNU_SOURCE -O2 $(WARN) -fPIC -shared -fvisibility=hidden -Wl,-z,relro,-z,now -s -o $@ $(filter %.c,$^)
+# The extension module of templates; jail/cell/cell_template.c holds it. As above; it becomes part of the guest's process.
+WARM_SRC := $(wildcard jail/warm/*.c) $(addprefix jail/init/,init_become.c init_limits.c landlock.c) jail/client/wire_fd.c \
+	$(addprefix lib/base/,util.c memory.c err.c utf8.c)
+$(call obj,jail/cell/cell_template.c): $(B)/warm.so
+$(call obj,jail/cell/cell_template.c): ALL_CFLAGS += -DWARM_LIBRARY='"$(B)/warm.so"'
+$(B)/warm.so: $(WARM_SRC) $(wildcard jail/warm/*.h jail/init/*.h lib/base/*.h)
+	@mkdir -p $(@D)
+	$(call quiet,LD,$@)$(CC) -std=gnu17 -D_GNU_SOURCE -O2 $(WARN) -I. -fPIC -shared -fvisibility=hidden -ffunction-sections \
+		-Wl,-z,relro,-z,now,--gc-sections -s -o $@ $(WARM_SRC)
 $(call obj,jail/cell/runner.c): $(wildcard jail/guest/*.*)
 $(call obj,cgi/api/api.c): cgi/api/openapi.json
 $(call obj,cgi/admin/admin_assets.c): $(wildcard cgi/admin/assets/*)

@@ -31,11 +31,29 @@
 
 #define CELL_STEPS_MAX 256 /* queued steps of one jail */
 #define CELL_LABEL     73
-#define CELLS_PARKED   2     /* jails made ahead */
+#define CELLS_PARKED   2      /* jails made ahead */
 #define CELLS_AWAIT_US 20000  /* after a jail was opened none is made ahead for so long, until its program came */
 #define CELLS_FIRST_US 100000 /* nor by a private jailer for so long after its start, until a jail was opened */
 
 struct cell;
+
+/* An interpreter that jails made ahead are joined from (cell_join.c). */
+struct template
+{
+	struct runner *runner; /* NULL: none is wanted */
+	struct loop_watch socket, pidfd;
+	int pidfd_fd;
+	struct cgroup_group *group;
+	bool serves;
+	uint32_t number;            /* jails that it was asked to join */
+	int64_t started, joined;    /* templates, and jails, since the jailer's start */
+	unsigned asked;             /* jails of its language that were opened, of a private jailer */
+	int64_t deadline_us;        /* it is not waited for any longer */
+	int64_t again_us, pause_us; /* when there may be a new one; 0: it has not ended */
+};
+#define TEMPLATE_INIT                                                                                                  \
+	((struct template){                                                                                            \
+		.socket = LOOP_WATCH_INIT, .pidfd = LOOP_WATCH_INIT, .pidfd_fd = -1, .deadline_us = INT64_MAX})
 
 /* What all cells share. */
 struct cells {
@@ -43,13 +61,14 @@ struct cells {
 	const struct config *config;
 	const struct identity *identity;
 	struct cgroup *cgroup;
-	struct net *net;                             /* the jailer's; NULL: no network */
+	struct net *net;                                 /* the jailer's; NULL: no network */
 	struct seccomp_filter filters[SECCOMP_FAMILIES]; /* made once; without one: not needed yet */
-	const struct root_mount *root;               /* the usual one */
-	struct layers layers;                        /* over it */
+	const struct root_mount *root;                   /* the usual one */
+	struct layers layers;                            /* over it */
 	int landlock_abi;   /* Landlock: asked once, so that a call that fails later is not taken for "none" */
 	char *command_line; /* argv of the process: init wipes its copy */
 	size_t command_line_size;
+	struct template template;
 	struct cell *first;  /* all of them, the dying too */
 	size_t count;        /* neither dying nor made ahead */
 	bool parking_failed; /* making jails ahead failed: not tried again until a jail was opened */
@@ -88,6 +107,10 @@ struct cell_program {
 void cells_init(struct cells *cells, int loop, const struct config *config, const struct identity *identity,
 		struct cgroup *cgroup);
 void cells_clear(struct cells *cells); /* kills and waits */
+/* After cells_init: jails for programs of this language may be joined, as jailer.warm says. */
+void cell_join_init(struct cells *cells, struct runner *runner, bool service);
+bool cells_join_wanted(const struct cells *cells); /* an interpreter is there for them, or will be in an idle moment */
+size_t cells_joined(const struct cells *cells);    /* jails in which one waits, without an owner */
 /* The next moment at which cells_tick has something to do. */
 int64_t cells_deadline(const struct cells *cells);
 void cells_tick(struct cells *cells);
@@ -110,10 +133,11 @@ struct cell_request {
 	bool network;
 	const struct bind_strings *hosts; /* with network: entries of network.allow; NULL, none: all */
 	const struct bind_strings *binds; /* a service's: folders of upstream.binds; NULL: all */
-	const char *label; /* or NULL; copied */
+	const char *label;                /* or NULL; copied */
 	bool live;
 	bool fingerprint; /* runs wait as long as runner->awaited */
 	bool background;  /* jail_client_background */
+	bool ahead;       /* nobody's yet */
 	bool extra;       /* not one of config.jailer.jails: the jailer's own */
 	const struct cell_callbacks *callbacks;
 	void *arg;
@@ -126,7 +150,7 @@ int cell_queue_remove(struct cell *cell, const struct wire_message *message,
 		      struct err *err); /* the files that its strings name */
 int cell_queue_run(struct cell *cell, struct cell_program *program, struct err *err);
 int cell_queue_collect(struct cell *cell, struct err *err);
-void cell_collected(struct cell *cell); /* the owner has sent everything */
+void cell_collected(struct cell *cell);                           /* the owner has sent everything */
 void cell_wait(struct cell *cell, bool waits, int64_t credit_us); /* jail_wait */
 void cell_cancel(struct cell *cell);
 void cell_destroy(struct cell *cell);

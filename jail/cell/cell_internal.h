@@ -2,19 +2,24 @@
 #pragma once
 
 #include "cell.h"
+#include "jail/init/join.h"
 
 /* All that can happen to a jail: its state, an event, its next state. What is not here does not happen; cell_happened()
  * is the only function that changes the state.
  *
- * PARKED: made ahead, or about to be opened: has no owner. BUILDING: init sets itself up; orders may already wait in
- * its socket, so that a run can begin now. RUNNING: a phase of a run. FREEZING, FAILED, DECIDED: still the run, in a
- * live jail. FREEZING: its phase has ended and the rest of the jail is being frozen. FAILED: it cannot continue, which
- * is reported when the jail is dead. DECIDED: its result is known, and reported when the jail is dead. DEAD: init has
- * ended; /data is still there. DYING: destroyed by its owner, waits for init's end. */
+ * PARKED: made ahead, or about to be opened: has no owner. JOINING: the same, and being joined. BUILDING: init sets
+ * itself up; orders may already wait in its socket, so that a run can begin now. RUNNING: a phase of a run. FREEZING,
+ * FAILED, DECIDED: still the run, in a live jail. FREEZING: its phase has ended and the rest of the jail is being
+ * frozen. FAILED: it cannot continue, which is reported when the jail is dead. DECIDED: its result is known, and
+ * reported when the jail is dead. DEAD: init has ended; /data is still there. DYING: destroyed by its owner, waits for
+ * init's end. */
 #define CELL_TRANSITIONS(ROW)                                                                                          \
 	ROW(PARKED, SET_UP, PARKED)                                                                                    \
 	ROW(PARKED, OPENED, BUILDING) /* SET_UP follows where init has reported already */                             \
+	ROW(PARKED, JOIN, JOINING)    /* cell_join.c: nobody gets it */                                                \
 	ROW(PARKED, DESTROYED, DYING) /* also when init has ended */                                                   \
+	ROW(JOINING, JOINED, PARKED)                                                                                   \
+	ROW(JOINING, DESTROYED, DYING) /* as PARKED */                                                                 \
 	ROW(BUILDING, SET_UP, READY)                                                                                   \
 	ROW(BUILDING, RUN, RUNNING)                                                                                    \
 	ROW(BUILDING, DIED, DEAD)                                                                                      \
@@ -53,6 +58,7 @@
 enum cell_state {
 	CELL_IMPOSSIBLE,
 	CELL_PARKED,
+	CELL_JOINING,
 	CELL_BUILDING,
 	CELL_READY,
 	CELL_RUNNING,
@@ -67,6 +73,8 @@ enum cell_state {
 enum cell_event {
 	CELL_SET_UP,  /* init reports that its set-up is complete */
 	CELL_OPENED,  /* the jail has an owner */
+	CELL_JOIN,    /* a process is led into it */
+	CELL_JOINED,  /* which waits for a program */
 	CELL_RUN,     /* a phase of a run begins */
 	CELL_FREEZE,  /* live: the phase has ended, what is left is to be frozen */
 	CELL_FAIL,    /* live: the run cannot continue, the jail was killed */
@@ -90,12 +98,12 @@ struct cell_step {
 	size_t tail_length;
 	int fds[INIT_FDS_MAX]; /* STEP_FILL: files; STEP_RUN: code, stdin, stdout, stderr, tools */
 	size_t n_fds;
-	char **argv, **env; /* STEP_RUN: behind the runner's, ended by NULL */
-	char *entry, *cwd;  /* STEP_RUN: or NULL */
-	bool bare, cancelled; /* bare: argv is the whole command */
+	char **argv, **env;    /* STEP_RUN: behind the runner's, ended by NULL */
+	char *entry, *cwd;     /* STEP_RUN: or NULL */
+	bool bare, cancelled;  /* bare: argv is the whole command */
 	bool tools, read_only; /* fds[4] is to listen, the runner's command is that for tools; /data is read-only */
-	bool display;       /* the runner's show_run, if it has one */
-	int64_t clock_us;   /* deterministic; 0: not */
+	bool display;          /* the runner's show_run, if it has one */
+	int64_t clock_us;      /* deterministic; 0: not */
 };
 
 /* What makes a jail a live one: cell_live.c. */
@@ -122,7 +130,7 @@ struct cell_run {
 	struct loop_watch pipes[2];
 	int64_t wall_limit_us, cpu_limit_us;
 	int64_t started_us, wall_deadline_us, cpu_check_us;
-	int64_t waits_since_us, waited_us; /* since 0: it does not wait; neither counts as wall time */
+	int64_t waits_since_us, waited_us;   /* since 0: it does not wait; neither counts as wall time */
 	int64_t reported_us, reported_bytes; /* last output event */
 	struct jail_result result;
 };
@@ -153,13 +161,17 @@ struct cell {
 	struct net_jail *net;     /* with network */
 	struct cgroup_usage base; /* at the end of the last phase */
 	int64_t init_cpu_us;
+	struct {
+		int namespaces[JOIN_NAMESPACES]; /* -1: it cannot be joined, or is */
+		bool joined, lost;               /* lost: it had joined */
+	} join;
 	bool parked; /* it was made ahead, and nothing ran in it */
 	int data_root, code_root;
 	int64_t opened_us, ready_us;
 	struct cell_fault broken;
 	struct cell_step *first, **last;
 	size_t n_steps, n_fds, fills; /* fills: sent and not answered */
-	bool has_files; /* something may be in /data before the next run */
+	bool has_files;               /* something may be in /data before the next run */
 	struct data_tree before, after;
 	struct data_change *changes;
 	struct cell_run run;
@@ -219,6 +231,25 @@ void cell_run_failed(struct cell *cell, const char *step, int error);     /* cou
 void cell_run_lost(struct cell *cell, enum cell_state before);            /* init is dead; the state when it died */
 /* A phase is over; NULL: init is dead. */
 void cell_run_settled(struct cell *cell, const struct init_report *report);
+
+/* cell_template.c */
+void cell_template_asked(struct cells *cells, const struct runner *runner); /* a jail was opened */
+bool cell_template_possible(const struct cells *cells);
+bool cell_template_may_start(const struct cells *cells);
+void cell_template_start(struct cells *cells);
+/* Kills it, because this failed (0: it did not answer), and the jail that is being joined. */
+void cell_template_end(struct cells *cells, const char *step, int error);
+struct cell *cell_template_joining(const struct cells *cells); /* that jail, or NULL */
+int64_t cell_template_deadline(const struct cells *cells);
+void cell_template_tick(struct cells *cells, int64_t now_us);
+void cell_template_clear(struct cells *cells);
+/* cell_join.c */
+int cell_join_keep(struct cell *cell, pid_t pid, struct err *err); /* what is needed to join it */
+void cell_join_forget(struct cell *cell);
+bool cell_join_due(const struct cells *cells); /* is there anything to do in an idle moment? */
+void cell_join_prepare(struct cells *cells);
+/* Of the process that waits in it; false: the jail is nothing to be given out any more. */
+bool cell_join_report(struct cell *cell, const struct init_report *report);
 
 /* cell_queue.c */
 /* Works off the queue as far as it goes; its owner may destroy the cell meanwhile. */
