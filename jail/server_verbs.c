@@ -384,10 +384,16 @@ static int do_info(struct server_request *asked)
 {
 	struct server *server = asked->client->server;
 	struct json_object *info = json_object_new_object(), *states = json_object_new_object();
+	struct json_object *warm = json_object_new_object();
+	const struct template *template = &server->cells->template;
 	struct jail_census census;
 	struct utsname kernel;
 
 	uname(&kernel);
+	json_add_int(warm, "wanted", cells_join_wanted(server->cells));
+	json_add_int(warm, "templates", template->started);
+	json_add_int(warm, "joined", template->joined);
+	json_add_int(warm, "waiting", (int64_t)cells_joined(server->cells));
 	cells_census(server->cells, &census);
 	for (int state = 0; state < JAIL_STATES; state++)
 		json_add_int(states, jail_state_text((enum jail_state)state), census.count[state]);
@@ -406,6 +412,7 @@ static int do_info(struct server_request *asked)
 	json_add_int(info, "jails", server->config->jailer.jails);
 	json_add_int(info, "jails_open", (int64_t)server->cells->count);
 	json_add(info, "states", states);
+	json_add(info, "warm", warm);
 	json_add(info, "limits", limits_print(&server->config->limits));
 	return server_send_document(asked->client, info, &asked->err);
 }

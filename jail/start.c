@@ -270,6 +270,8 @@ static int start_loop(struct jailer *jailer, struct err *err)
 	jailer->cells.net = &jailer->net;
 	jailer->cells.command_line = jailer->options.command_line;
 	jailer->cells.command_line_size = jailer->options.command_line_size;
+	if (!jailer->options.check)
+		cell_join_init(&jailer->cells, runners_warm(&jailer->runners), service);
 	result = net_watch(&jailer->net, jailer->loop, err);
 	for (size_t i = 0; result == 0 && filters && i < SECCOMP_FAMILIES; i++)
 		result = cells_make_filter(&jailer->cells, (enum seccomp_family)i, err);

@@ -30,6 +30,7 @@ static void cell_free(struct cell *cell)
 	fd_close(&cell->data_root);
 	fd_close(&cell->code_root);
 	net_detach(cell->net);
+	cell_join_forget(cell);
 	cell_live_clear(&cell->live);
 	if (cell->group)
 		cgroup_give(cells->cgroup, cell->group);
@@ -83,7 +84,9 @@ static void handle_report(struct cell *cell, const struct init_report *report)
 		if (cell_has_run(cell))
 			cell_verdict_denied(cell, (int)report->index);
 		break;
-	case INIT_JOINED: /* nobody was asked to */
+	case INIT_JOINED:
+		if (!cell_join_report(cell, report))
+			cell_destroy(cell);
 		break;
 	case INIT_FAILED:
 		/* Setting up: init is about to end, and cell_run_lost will say it. */
@@ -140,6 +143,10 @@ void cell_pidfd_ready(struct loop_watch *watch, uint32_t events)
 	fd_close(&cell->pidfd_fd);
 	if (cell->state == CELL_DYING)
 		return;
+	if (cell->state == CELL_JOINING) {
+		cell_destroy(cell); /* cell_join.c has said why */
+		return;
+	}
 	if (cell->state == CELL_PARKED) {
 		log_event(LOG_WARN, "a prepared jail ended", "step", cell->broken.step, "why",
 			  strerror(cell->broken.error), NULL);
@@ -159,7 +166,7 @@ void cell_destroy(struct cell *cell)
 {
 	if (cell->state == CELL_DYING)
 		return;
-	if (cell->state != CELL_PARKED)
+	if (cell->state != CELL_PARKED && cell->state != CELL_JOINING)
 		cell->cells->count -= !cell->extra;
 	cell->callbacks = (struct cell_callbacks){.done = NULL};
 	if (cell_has_run(cell) && cell->run.step) {
@@ -192,7 +199,7 @@ static int64_t setup_deadline(const struct cell *cell)
 
 int64_t cells_deadline(const struct cells *cells)
 {
-	int64_t next = INT64_MAX;
+	int64_t next = cell_template_deadline(cells);
 
 	for (const struct cell *cell = cells->first; cell; cell = cell->next)
 		if (cell->state != CELL_DYING)
@@ -214,6 +221,7 @@ void cells_tick(struct cells *cells)
 {
 	int64_t now = clock_monotonic_us();
 
+	cell_template_tick(cells, now);
 	for (struct cell *cell = cells->first, *next; cell; cell = next) {
 		next = cell->next;
 		bool overdue = now >= setup_deadline(cell) ||
@@ -247,6 +255,7 @@ void cells_clear(struct cells *cells)
 	}
 	for (cells_reap(cells); cells->first && loop_once(cells->loop, INT64_MAX) >= 0;)
 		cells_reap(cells);
+	cell_template_clear(cells);
 	free(cells->slots);
 	for (size_t i = 0; i < SECCOMP_FAMILIES; i++)
 		free(cells->filters[i].program.filter);

@@ -24,7 +24,7 @@
 #include "lib/base/log.h"
 #include "lib/base/util.h"
 
-#define SLOTS_PER_JAIL 4 /* dying jails keep their id for a moment */
+#define SLOTS_PER_JAIL 4           /* dying jails keep their id for a moment */
 #define EXTRA_SLOTS    RUNNERS_MAX /* of the jailer's own jails (versions.h) */
 #define CODE_INODES    4096
 #define CODE_BYTES     (INT64_C(1) << 30) /* what is built; the memory limit counts it too */
@@ -37,6 +37,7 @@ void cells_init(struct cells *cells, int loop, const struct config *config, cons
 				.config = config,
 				.identity = identity,
 				.cgroup = cgroup,
+				.template = TEMPLATE_INIT,
 				.cores = sysconf(_SC_NPROCESSORS_ONLN)};
 	cells->n_slots = (size_t)config->jailer.jails * SLOTS_PER_JAIL + EXTRA_SLOTS;
 	/* Ids 0 and the last two are the jailer's, the relay's and the id-map helper's. */
@@ -86,10 +87,14 @@ static void network_lost(void *arg)
 	cell_kill(cell);
 }
 
-static int attach_network(struct cell *cell, const struct bind_strings *hosts, struct err *err)
+/* Before init changes its ids, which makes it undumpable: then its namespaces are closed to us. */
+static int reach_namespaces(struct cell *cell, const struct cell_request *request, pid_t pid, struct err *err)
 {
-	int result = net_attach(cell->cells->net, cell->pidfd_fd, hosts, &cell->net, err);
-
+	if (request->ahead && cell_template_possible(cell->cells))
+		return cell_join_keep(cell, pid, err);
+	if (!cell->network)
+		return 0;
+	int result = net_attach(cell->cells->net, cell->pidfd_fd, request->hosts, &cell->net, err);
 	if (result == 0)
 		net_on_lost(cell->net, network_lost, cell);
 	return result;
@@ -148,6 +153,7 @@ static int clone_init(struct cell *cell, const struct cell_request *request, str
 		.command_line = cells->command_line,
 		.command_line_size = cells->command_line_size,
 		.oom_score = -1,
+		.join_execs = streq(cells->config->jailer.warm, "exec"),
 	};
 	int result = cgroup_fds(cell->group, setup.group_fds, &setup.n_group_doors, err);
 	if (result < 0)
@@ -174,8 +180,7 @@ static int clone_init(struct cell *cell, const struct cell_request *request, str
 	if (loop_add(cells->loop, &cell->control, ours, EPOLLIN, cell_control_ready))
 		return err_errno(err, "watching the jail");
 	steal_fd(&ours);
-	/* Before it changes its ids, which makes it undumpable: then its namespaces are closed to us. */
-	result = cell->network ? attach_network(cell, request->hosts, err) : 0;
+	result = reach_namespaces(cell, request, pid, err);
 	if (result < 0)
 		return result;
 	if (write_map(pid, "gid_map", slot_id(cell), err) < 0 || write_map(pid, "uid_map", slot_id(cell), err) < 0)
@@ -184,7 +189,7 @@ static int clone_init(struct cell *cell, const struct cell_request *request, str
 	return cell_order(cell, &go, NULL, 0, NULL, 0) ? err_errno(err, "starting the jail") : 0;
 }
 
-/* A jail without an owner yet. `request`: all zero for one that is made ahead. */
+/* A jail without an owner yet. */
 static int build(struct cells *cells, const struct jail_limits *limits, const struct root_mount *root,
 		 const struct cell_request *request, struct cell **ret, struct err *err)
 {
@@ -217,6 +222,7 @@ static int build(struct cells *cells, const struct jail_limits *limits, const st
 		.data_root = -1,
 		.code_root = -1,
 		.live = CELL_LIVE_INIT,
+		.join = {.namespaces = {-1, -1, -1, -1, -1, -1}},
 		.opened_us = clock_monotonic_us(),
 	};
 	cell->last = &cell->first;
@@ -238,11 +244,12 @@ static int build(struct cells *cells, const struct jail_limits *limits, const st
 void cells_census(const struct cells *cells, struct jail_census *ret)
 {
 	static const enum jail_state states[CELL_STATES] = {
-		[CELL_PARKED] = JAIL_STATE_PARKED,         [CELL_BUILDING] = JAIL_STATE_BUILDING,
-		[CELL_READY] = JAIL_STATE_READY,           [CELL_RUNNING] = JAIL_STATE_RUNNING,
-		[CELL_FREEZING] = JAIL_STATE_RUNNING,      [CELL_FAILED] = JAIL_STATE_RUNNING,
-		[CELL_DECIDED] = JAIL_STATE_RUNNING,       [CELL_COLLECTING] = JAIL_STATE_COLLECTING,
-		[CELL_DEAD] = JAIL_STATE_COLLECTING,       [CELL_DYING] = JAIL_STATE_ENDING,
+		[CELL_PARKED] = JAIL_STATE_PARKED,         [CELL_JOINING] = JAIL_STATE_PARKED,
+		[CELL_BUILDING] = JAIL_STATE_BUILDING,     [CELL_READY] = JAIL_STATE_READY,
+		[CELL_RUNNING] = JAIL_STATE_RUNNING,       [CELL_FREEZING] = JAIL_STATE_RUNNING,
+		[CELL_FAILED] = JAIL_STATE_RUNNING,        [CELL_DECIDED] = JAIL_STATE_RUNNING,
+		[CELL_COLLECTING] = JAIL_STATE_COLLECTING, [CELL_DEAD] = JAIL_STATE_COLLECTING,
+		[CELL_DYING] = JAIL_STATE_ENDING,
 	};
 
 	*ret = (struct jail_census){.count = {0}};
@@ -251,13 +258,18 @@ void cells_census(const struct cells *cells, struct jail_census *ret)
 }
 
 /* -------- jails made ahead ---------------------------------------------------------------------------- */
-bool cells_prepared(const struct cells *cells)
+static bool enough_parked(const struct cells *cells)
 {
 	size_t parked = 0;
 
 	for (const struct cell *cell = cells->first; cell; cell = cell->next)
-		parked += cell->state == CELL_PARKED;
+		parked += cell->state == CELL_PARKED || cell->state == CELL_JOINING;
 	return cells->parking_failed || parked >= CELLS_PARKED;
+}
+
+bool cells_prepared(const struct cells *cells)
+{
+	return enough_parked(cells) && !cell_join_due(cells);
 }
 
 int64_t cells_awaited(const struct cells *cells)
@@ -282,7 +294,7 @@ int cells_make_filter(struct cells *cells, enum seccomp_family family, struct er
 
 void cells_prepare(struct cells *cells)
 {
-	static const struct cell_request ahead;
+	static const struct cell_request ahead = {.ahead = true};
 	const struct jail_limits none = {.wall_us = 0};
 	struct jail_limits limits;
 	struct err err = ERR_INIT;
@@ -290,8 +302,11 @@ void cells_prepare(struct cells *cells)
 	size_t missing = 0;
 	int result;
 
-	if (cells_prepared(cells))
+	if (enough_parked(cells)) {
+		if (cell_join_due(cells))
+			cell_join_prepare(cells);
 		return;
+	}
 	while (missing < SECCOMP_FAMILIES && (cells->opened || cells->filters[missing].program.filter))
 		missing++;
 	if (missing < SECCOMP_FAMILIES)
@@ -305,20 +320,29 @@ void cells_prepare(struct cells *cells)
 	}
 }
 
-/* One that was made ahead, with other limits if need be; NULL: none. Its /tmp belongs to its own namespace and stays as
- * it is. Those that were made before the runner's filters give way to others. */
+/* Those that were made before the runner's filters give way to others. A jail's /tmp belongs to its own namespace and
+ * stays as it is. NULL: none. */
+static struct cell *find_parked(struct cells *cells, int64_t tmp_bytes, unsigned families)
+{
+	struct cell *found = NULL;
+
+	for (struct cell *cell = cells->first; cell && !(found && found->join.joined); cell = cell->next) {
+		if (cell->state != CELL_PARKED || cell->limits.tmp_bytes != tmp_bytes)
+			continue;
+		if ((cell->families & families) != families)
+			cell_destroy(cell);
+		else if (!found || cell->join.joined)
+			found = cell;
+	}
+	return found;
+}
+
+/* One that was made ahead, joined if there is one, with other limits if need be; NULL: none. */
 static struct cell *take_parked(struct cells *cells, const struct jail_limits *limits, const struct runner *runner)
 {
 	const unsigned families = 1U << runner->family | (runner->compile.count ? 1U << runner->family_compile : 0);
-	struct cell *cell = cells->first;
+	struct cell *cell = find_parked(cells, limits->tmp_bytes, families);
 
-	for (; cell; cell = cell->next) {
-		if (cell->state != CELL_PARKED || cell->limits.tmp_bytes != limits->tmp_bytes)
-			continue;
-		if ((cell->families & families) == families)
-			break;
-		cell_destroy(cell);
-	}
 	if (!cell)
 		return NULL;
 	const struct jail_limits made = cell->limits;
@@ -371,6 +395,8 @@ int cell_open(struct cells *cells, const struct cell_request *request, struct ce
 	}
 	cells->parking_failed = false;
 	cells->opened = true;
+	cell_template_asked(cells, request->runner);
+	cell_join_forget(cell);
 	cell_happened(cell, CELL_OPENED);
 	if (cell->ready_us)
 		cell_happened(cell, CELL_SET_UP);

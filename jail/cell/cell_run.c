@@ -296,6 +296,7 @@ void cell_run_settled(struct cell *cell, const struct init_report *report)
 
 	close_pipes(cell);
 	account(cell, report);
+	run->result.warm |= report && report->warm;
 	cell_verdict_decide(&run->result, cell, run->stop, report ? &report->status : NULL);
 	if (run->phase == PHASE_COMPILE) {
 		run->result.compiled = true;
