@@ -167,10 +167,39 @@ static inline char *try_read(int fd)
 	return text;
 }
 
+/* -------- jailer.warm --------------------------------------------------------------------------------- */
+static inline int64_t warm_count(struct jail_client *client, const char *name)
+{
+	struct json_object *info = NULL;
+
+	assert_int_equal(jail_client_info(client, &info, NULL), 0);
+	const int64_t n =
+		json_object_get_int64(json_get(json_get(info, "warm", json_type_object), name, json_type_int));
+	json_object_put(info);
+	return n;
+}
+
+/* Until an interpreter waits in a jail. */
+static inline void warm_await(struct jail_client *client)
+{
+	int64_t until = 0;
+
+	while (warm_count(client, "waiting") == 0)
+		assert_true(patience_left(&until));
+}
+
+/* Where the environment has TEST_WARM (and TEST_CONFIG_JAILER says "warm"), programs do not begin before. */
+static inline void try_await_warm(struct jail_client *client)
+{
+	if (getenv("TEST_WARM") && warm_count(client, "wanted"))
+		warm_await(client);
+}
+
 static inline void try_begin(struct jail_client *client, struct try *try, const struct jail_spec *spec)
 {
 	struct err err = ERR_INIT;
 
+	try_await_warm(client);
 	try->changes = xcalloc(TRY_CHANGES, sizeof(*try->changes));
 	try->out_fd = memfd_create("out", MFD_CLOEXEC);
 	try->error_fd = memfd_create("err", MFD_CLOEXEC);
@@ -234,6 +263,7 @@ static inline void try_program(struct jail_client *client, struct try *try, cons
 	struct err err = ERR_INIT;
 	size_t length;
 
+	try_await_warm(client);
 	try->changes = xcalloc(TRY_CHANGES, sizeof(*try->changes));
 	if (jail_once_begin(client, &once, &err) < 0)
 		fail_msg("%s", err.text);
