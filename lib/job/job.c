@@ -67,6 +67,7 @@ int job_submit(struct job_engine *engine, const struct job_request *request, str
 		result = job_take_request(job, request, engine->runners, err);
 		turn->owner = asked->row.owner;
 		turn->token_id = asked->row.token_id;
+		turn->placed = request->placed;
 		turn->place = asked->place;
 		turn->key = asked->key;
 		turn->key_hash = asked->key_hash;

@@ -176,6 +176,8 @@ static int take_limits(struct job *job, const struct job_request *request, struc
 	if (result == 0)                                                                                               \
 		job->asked.named.field = request->argument * LIMIT_##unit;
 #include "lib/base/limits.def"
+	if (request->limits)
+		job->asked.named = *request->limits;
 	return result < 0 ? result : limits_resolve(limits, &job->asked.named, &job->asked.limits, err);
 }
 

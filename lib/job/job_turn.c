@@ -87,6 +87,8 @@ static int check_bounds(struct job_engine *engine, const struct job_turn *turn, 
 	 * without a request. */
 	for (const struct job_turn *other = engine->turns; other; other = other->next)
 		in_flight += streq(other->token_id, turn->token_id);
+	if (turn->placed)
+		return 0;
 	if (in_flight >= limits->in_flight)
 		return refuse(turn, err, "calls", "%lld calls of this token are already running; wait for one of them",
 			      (long long)in_flight);

@@ -59,6 +59,7 @@ struct job_turn {
 	enum job_step step;
 	int64_t since_us; /* of the monotonic clock: when `step` began */
 	atomic_bool cancelled;
+	bool placed;     /* job_request.placed */
 	struct job *job; /* NULL: an upload or a reset; they need no jail */
 	job_turn_advance *advance;
 	struct job_work_item work_item;
