@@ -65,7 +65,7 @@ void access_refused(const struct http_exchange *exchange, const char *limit);
 /* Fills in exchange->token; negative: the reply is 401 (no token, or an unknown one) or 503. */
 int access_token(struct http_exchange *exchange);
 /* Does the request carry this bearer token, which is none of the store's? */
-bool access_bearer_is(const struct request *request, const char *expected);
+bool access_bearer_is(const struct http_exchange *exchange, const char *expected);
 /* For streams: is the token, which was good when they began, still so? Looks every ACCESS_AGAIN_US; *looked_us
  * (monotonic): when it was looked at last. A store that cannot be read does not end the stream. */
 bool access_still_good(const struct http_exchange *exchange, int64_t *looked_us);

@@ -4,32 +4,61 @@
 #include <strings.h>
 
 #include "lib/base/log.h"
+#include "lib/base/text.h"
 #include "lib/base/util.h"
 #include "lib/store/audit/store_refused.h"
 
 #define TOKEN_MAX 512
 
-/* What follows "Bearer" (or the whole of X-API-Key), in `buffer`, which the caller wipes; NULL: there is no such
- * header, or it says something else. */
-static const char *bearer_token(const struct request *request, char buffer[TOKEN_MAX])
+/* Of Basic, which is how clients send what stands in a URL before the "@": the password, else the name. */
+static const char *basic_token(const char *encoded, char buffer[TOKEN_MAX])
 {
-	/* Programs that were written for other services send the token in a header of its own. */
-	if (!request_param(request, "HTTP_AUTHORIZATION") && request_param(request, "HTTP_X_API_KEY"))
-		return request_header(request, "HTTP_X_API_KEY", buffer, TOKEN_MAX);
+	auto_buf struct buf plain = {0};
+
+	buf_init(&plain, TOKEN_MAX - 1);
+	const bool good = base64_decode(encoded, strlen(encoded), &plain, NULL) == 0 && !plain.overflow;
+	const char *colon = good ? strchr(plain.data, ':') : NULL;
+	const size_t length = good && (!colon || colon[1]) ? plain.length : 0;
+
+	if (colon)
+		snprintf(buffer, TOKEN_MAX, "%.*s", colon[1] ? (int)length : (int)(colon - plain.data),
+			 colon[1] ? colon + 1 : plain.data);
+	explicit_bzero(plain.data, plain.length);
+	return colon && *buffer ? buffer : NULL;
+}
+
+/* What follows "Bearer", or the token in one of the other forms that clients have, in `buffer`, which the caller wipes;
+ * NULL: there is none, or the header says something else. */
+static const char *bearer_token(const struct http_exchange *exchange, char buffer[TOKEN_MAX])
+{
+	const struct request *request = exchange->request;
+
+	/* Programs that were written for other services send the token in a header of its own, or have only a URL. */
+	if (!request_param(request, "HTTP_AUTHORIZATION")) {
+		if (request_param(request, "HTTP_X_API_KEY"))
+			return request_header(request, "HTTP_X_API_KEY", buffer, TOKEN_MAX);
+		if (exchange->path_token && exchange->path_token_length < TOKEN_MAX) {
+			snprintf(buffer, TOKEN_MAX, "%.*s", (int)exchange->path_token_length, exchange->path_token);
+			return buffer;
+		}
+		return request_header(request, "HTTP_X_AUTH_TOKEN", buffer, TOKEN_MAX);
+	}
 
 	static const char scheme[] = "Bearer ";
 	const size_t length = sizeof(scheme) - 1;
 	const char *value = request_header(request, "HTTP_AUTHORIZATION", buffer, TOKEN_MAX);
 
+	if (value && strncasecmp(value, "Basic ", strlen("Basic ")) == 0)
+		return basic_token(value + strlen("Basic "), buffer);
 	if (!value || strncasecmp(value, scheme, length) != 0 || strlen(value) == length)
 		return NULL;
 	return value + length + strspn(value + length, " ");
 }
 
-bool access_bearer_is(const struct request *request, const char *expected)
+bool access_bearer_is(const struct http_exchange *exchange, const char *expected)
 {
 	char buffer[TOKEN_MAX];
-	const char *text = bearer_token(request, buffer);
+	const char *text = bearer_token(exchange, buffer);
 	const size_t length = strlen(expected);
 	unsigned char differs = 0;
 	bool same_length = text && strlen(text) == length;
@@ -51,7 +80,7 @@ bool access_still_good(const struct http_exchange *exchange, int64_t *looked_us)
 	if (!exchange->token.id[0] || now_us - *looked_us < ACCESS_AGAIN_US)
 		return true;
 	*looked_us = now_us;
-	const char *text = bearer_token(exchange->request, buffer);
+	const char *text = bearer_token(exchange, buffer);
 	int result = text ? store_token_check(exchange->server->store, text, &token, &err) : 0;
 
 	explicit_bzero(buffer, sizeof(buffer));
@@ -68,7 +97,7 @@ int access_token(struct http_exchange *exchange)
 	};
 	char buffer[TOKEN_MAX];
 	const char *raw = request_param(exchange->request, "HTTP_AUTHORIZATION");
-	const char *text = bearer_token(exchange->request, buffer);
+	const char *text = bearer_token(exchange, buffer);
 	struct err err = ERR_INIT;
 	int fault = 2;
 

@@ -142,9 +142,9 @@ bool body_enter(struct http_exchange *exchange, struct access_refusal *ret)
 	if (!access_allows(access_scopes(&exchange->token), STORE_SCOPE_FILES) &&
 	    !access_scope(exchange, STORE_SCOPE_RUN, ret))
 		return false;
-	if (!access_enter(exchange, ret))
+	if (!exchange->waits && !access_enter(exchange, ret))
 		return false;
-	exchange->body_place = true;
+	exchange->body_place = !exchange->waits;
 	if (take(exchange->server->bodies, &keys, bytes, largest)) {
 		exchange->body_bytes = bytes;
 		return true;

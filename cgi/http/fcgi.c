@@ -15,6 +15,7 @@
 #include "fcgi.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <fastcgi.h>
 #include <fcgiapp.h>
 #include <limits.h>
@@ -64,6 +65,7 @@ struct worker {
 
 struct fcgi_connection {
 	FCGX_Request fcgi; /* the argument of what a handler calls */
+	bool parked;
 	size_t moved;      /* bytes of the body and of the reply */
 };
 
@@ -113,13 +115,13 @@ static void end_now(void *arg)
 	FCGX_FClose(((FCGX_Request *)arg)->out);
 }
 
-static FCGI_Header header_of(const FCGX_Request *fcgi, uint8_t type, size_t length)
+static FCGI_Header header_of(unsigned id, uint8_t type, size_t length)
 {
 	return (FCGI_Header){
 		.version = FCGI_VERSION_1,
 		.type = type,
-		.requestIdB1 = (uint8_t)(fcgi->requestId >> 8),
-		.requestIdB0 = (uint8_t)fcgi->requestId,
+		.requestIdB1 = (uint8_t)(id >> 8),
+		.requestIdB0 = (uint8_t)id,
 		.contentLengthB1 = (uint8_t)(length >> 8),
 		.contentLengthB0 = (uint8_t)length,
 	};
@@ -150,26 +152,75 @@ static int send_parts(int fd, struct iovec *parts, size_t count)
  * server to hang up: a third thread switch and three system calls, needed only where the request was not read to its
  * end (the kernel then takes the answer back).
  */
-static void send_whole(FCGX_Request *fcgi, const struct buf *head, const struct reply *reply)
+static int send_last(int fd, unsigned id, struct iovec head, struct iovec body)
 {
-	const size_t body_length = reply->head ? 0 : reply->body.length;
 	struct {
 		FCGI_Header stream;
 		FCGI_EndRequestRecord request;
-	} end = {.stream = header_of(fcgi, FCGI_STDOUT, 0),
-		 .request = {.header = header_of(fcgi, FCGI_END_REQUEST, sizeof(end.request.body)),
+	} end = {.stream = header_of(id, FCGI_STDOUT, 0),
+		 .request = {.header = header_of(id, FCGI_END_REQUEST, sizeof(end.request.body)),
 			     .body = {.protocolStatus = FCGI_REQUEST_COMPLETE}}};
-	FCGI_Header begin = header_of(fcgi, FCGI_STDOUT, head->length + body_length);
-	struct iovec parts[] = {{&begin, sizeof(begin)},
-				{head->data, head->length},
-				{reply->body.data, body_length},
-				{&end, sizeof(end)}};
+	FCGI_Header begin = header_of(id, FCGI_STDOUT, head.iov_len + body.iov_len);
+	struct iovec parts[] = {{&begin, sizeof(begin)}, head, body, {&end, sizeof(end)}};
 
-	if (send_parts(fcgi->ipcFd, parts, ARRAY_SIZE(parts)) < 0)
+	return send_parts(fd, parts, ARRAY_SIZE(parts));
+}
+
+static void send_whole(FCGX_Request *fcgi, const struct buf *head, const struct reply *reply)
+{
+	if (send_last(fcgi->ipcFd, (unsigned)fcgi->requestId, (struct iovec){head->data, head->length},
+		      (struct iovec){reply->body.data, reply->head ? 0 : reply->body.length}) < 0)
 		give_up(fcgi);
 	FCGX_Detach(fcgi); /* close it and no more */
 	FCGX_Free(fcgi, 1);
 }
+
+/* -------- requests that leave their thread ------------------------------------------------------------ */
+
+/* The reply of a request that libfcgi knows no longer: a head, and a body in memory. */
+static void answer_parked(const struct request_parked *parked, const struct reply *reply)
+{
+	const struct timeval patience = {.tv_sec = STREAM_SEND_SECONDS};
+	auto_buf struct buf head = {0};
+	size_t sent = 0;
+	int result = 0;
+
+	buf_init(&head, 2 * HTTP_HEADER_MAX);
+	reply_print_head(reply, &head);
+	setsockopt(parked->fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+	while (!reply->gone && result == 0 && head.length + reply->body.length - sent > RECORD_MAX) {
+		FCGI_Header begin = header_of(parked->id, FCGI_STDOUT, RECORD_MAX);
+		struct iovec parts[] = {{&begin, sizeof(begin)},
+					{head.data, head.length},
+					{reply->body.data + sent, RECORD_MAX - head.length}};
+
+		sent += parts[2].iov_len;
+		result = send_parts(parked->fd, parts, ARRAY_SIZE(parts));
+		buf_reset(&head);
+	}
+	if (!reply->gone && result == 0)
+		send_last(parked->fd, parked->id, (struct iovec){head.data, head.length},
+			  (struct iovec){reply->body.data + sent, reply->body.length - sent});
+	close(parked->fd);
+}
+
+/* The connection moves to a descriptor beyond those that libfcgi's select(2) knows, which are needed for new ones. */
+static bool park(void *arg, struct request_parked *ret)
+{
+	FCGX_Request *fcgi = arg;
+	struct fcgi_connection *connection = container_of(fcgi, struct fcgi_connection, fcgi);
+	int fd = fcntl(fcgi->ipcFd, F_DUPFD_CLOEXEC, FD_SETSIZE);
+
+	if (fd < 0)
+		return false;
+	*ret = (struct request_parked){.fd = fd, .id = (unsigned)fcgi->requestId, .answer = answer_parked};
+	connection->parked = true;
+	FCGX_Detach(fcgi);
+	FCGX_Free(fcgi, 1); /* closes its descriptor; the connection stays */
+	return true;
+}
+
+/* ------------------------------------------------------------------------------------------------------ */
 
 static void send_file(FCGX_Stream *out, const struct reply *reply)
 {
@@ -224,6 +275,7 @@ static void serve_one(const struct fcgi_pool *pool, struct fcgi_connection *conn
 		.read_body = read_body,
 		.send = send_now,
 		.end = end_now,
+		.park = park,
 		.arg = fcgi,
 		.hangup_fd = fcgi->ipcFd,
 	};
@@ -232,7 +284,8 @@ static void serve_one(const struct fcgi_pool *pool, struct fcgi_connection *conn
 	reply_init(&reply);
 	pool->handle(pool->server, &request, &reply);
 	connection->moved += reply.body.length;
-	send_reply(fcgi, &reply);
+	if (!connection->parked)
+		send_reply(fcgi, &reply);
 }
 
 static int spawn(struct fcgi_pool *pool, struct err *err);
@@ -295,11 +348,13 @@ static bool begin_request(FCGX_Request *fcgi, int fd)
 static void serve_connection(const struct fcgi_pool *pool, struct fcgi_connection *connection, int fd)
 {
 	connection->moved = 0;
+	connection->parked = false;
 	if (!fcgi_head_wait(fd)) {
 		close(fd);
 	} else if (begin_request(&connection->fcgi, fd)) {
 		serve_one(pool, connection);
-		FCGX_Finish_r(&connection->fcgi);
+		if (!connection->parked)
+			FCGX_Finish_r(&connection->fcgi);
 	}
 	/* glibc keeps what a thread has freed for that thread: with each thread's largest request, for good. */
 	if (connection->moved > FCGI_LARGE_BYTES)
@@ -323,6 +378,10 @@ static int next_connection(struct fcgi_pool *pool)
 {
 	int fd = accept4(pool->listen_fd, NULL, NULL, SOCK_CLOEXEC);
 
+	if (fd >= FD_SETSIZE) { /* all that libfcgi knows are in use */
+		fd_close(&fd);
+		errno = EMFILE;
+	}
 	if (fd < 0 && !pool->stopping && errno != EINTR && errno != ECONNABORTED) {
 		log_failure(errno);
 		poll(NULL, 0, ACCEPT_PAUSE_MS);
@@ -376,13 +435,13 @@ static int spawn(struct fcgi_pool *pool, struct err *err)
 	return 0;
 }
 
-void fcgi_cap_descriptors(void)
+void fcgi_cap_descriptors(size_t parked)
 {
 	struct rlimit limit;
 
-	if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur <= FD_SETSIZE)
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || (limit.rlim_cur <= FD_SETSIZE && parked == 0))
 		return;
-	limit.rlim_cur = FD_SETSIZE;
+	limit.rlim_cur = MIN(FD_SETSIZE + parked, limit.rlim_max);
 	setrlimit(RLIMIT_NOFILE, &limit);
 }
 
@@ -399,7 +458,6 @@ int fcgi_pool_start(struct server *server, http_handler *handle, int listen_fd, 
 	int result = 0;
 
 	sigaction(WAKE_SIGNAL, &action, NULL);
-	fcgi_cap_descriptors();
 	FCGX_Init();
 	*pool = (struct fcgi_pool){
 		.server = server, .handle = handle, .listen_fd = listen_fd, .spare = MIN(spare, FCGI_THREADS_MAX)};

@@ -19,9 +19,10 @@
 #define FCGI_LARGE_BYTES  (1024 * 1024) /* of body and reply: memory goes back to the system behind it */
 
 struct fcgi_pool;
-/* A descriptor beyond libfcgi's select(2) must not come into being: better no descriptor than a broken stack. For who
- * divides up descriptors before the pool is started. */
-void fcgi_cap_descriptors(void);
+/* A descriptor beyond libfcgi's select(2) must not come into being: better no descriptor than a broken stack. Called
+ * with 0 before descriptors are divided up and the pool is started; afterwards with how many requests may be parked,
+ * which are moved beyond them. */
+void fcgi_cap_descriptors(size_t parked);
 /* Serves `listen_fd` (stays the caller's) by `handle` on threads of its own. Signals must be blocked in the caller. */
 int fcgi_pool_start(struct server *server, http_handler *handle, int listen_fd, int spare, struct fcgi_pool **ret,
 		    struct err *err);

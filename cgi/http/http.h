@@ -30,6 +30,13 @@ struct http_exchange {
 	int places;         /* access_enter without access_leave: it has one place among limits.in_flight, or none */
 	int64_t body_bytes; /* body.h: in the budgets */
 	bool body_place;    /* body.h: one of `places` */
+	bool waits;         /* a door's: it waits for its turn and takes no place among limits.in_flight */
+	const char *route;  /* of routes.c; NULL: none */
+	char method[16];
+	const char *path_token; /* in the path (/t/TOKEN/…), of this length; NULL: none */
+	size_t path_token_length;
+	/* At the end of the request, before its reply is sent: gives back what it holds, counts it, writes its line. */
+	void (*end)(struct http_exchange *exchange);
 };
 
 /* Serves one request; never fails: what goes wrong is in the reply. */

@@ -27,7 +27,7 @@ bool monitor_token(const struct http_exchange *exchange)
 {
 	const char *token = exchange->server->config->metrics.token;
 
-	return token && *token && access_bearer_is(exchange->request, token);
+	return token && *token && access_bearer_is(exchange, token);
 }
 
 /* NULL: the engine is not started. */

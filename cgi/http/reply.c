@@ -70,9 +70,11 @@ static const char *reason(int status)
 		{413, "Content Too Large"},
 		{415, "Unsupported Media Type"},
 		{416, "Range Not Satisfiable"},
+		{422, "Unprocessable Content"},
 		{429, "Too Many Requests"},
 		{500, "Internal Server Error"},
 		{503, "Service Unavailable"},
+		{504, "Gateway Timeout"},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(table); i++) {

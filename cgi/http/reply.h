@@ -24,6 +24,7 @@ struct reply {
 	bool delegated; /* the web server sends a file (X-Accel-Redirect): no Content-Length from us */
 	bool head;      /* answer to HEAD: the body is not sent */
 	bool gone;      /* the client left: nothing is sent */
+	bool parked;    /* the answer comes later (request_parked) */
 	bool streamed;  /* everything was sent already (stream.h) */
 	char session[ID_SIZE]; /* that it opens (and names in a header); "": none */
 	char request_id[REQUEST_ID_SIZE]; /* "": standard input and output have none */

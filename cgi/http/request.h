@@ -9,6 +9,14 @@
 #include "lib/base/buf.h"
 #include "lib/base/err.h"
 
+struct reply;
+/* A request that has left its thread: its answer is owed, once. */
+struct request_parked {
+	int fd;     /* reports POLLRDHUP when the client is gone */
+	unsigned id;
+	void (*answer)(const struct request_parked *parked, const struct reply *reply); /* from any thread */
+};
+
 struct request {
 	const char *const *params; /* "NAME=value" as CGI names them, ended by NULL */
 	/* Appends the body, at most the buffer's max; 0 or negative. */
@@ -21,6 +29,9 @@ struct request {
 	int (*message)(void *arg, const char *text);
 	/* Ends a reply that was sent so, while the request goes on. May be NULL. */
 	void (*end)(void *arg);
+	/* Takes the request away from its thread, when its body was read: no reply is sent for what the handler
+	 * returns. False: it stays. NULL: this server cannot. */
+	bool (*park)(void *arg, struct request_parked *ret);
 	void *arg;
 	int hangup_fd; /* reports POLLRDHUP when the client is gone; -1: cannot be told */
 };
