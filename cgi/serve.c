@@ -17,6 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cgi/doors/doors.h"
 #include "cgi/http/fcgi.h"
 #include "cgi/mcp/mcp_request.h"
 #include "lib/base/log.h"
@@ -120,6 +121,7 @@ static void stop(struct server *server, struct fcgi_pool *pool, const char *sock
 {
 	server->closing = true;
 	server_stop(server);
+	doors_stop(server);
 	hub_stop(server->hub); /* idle streams end */
 	/* Nobody may be inside the engine when it goes; waiting for a job is not inside. What runs longer than the
 	 * engine's drain ends as cancelled, and its requests with it. */
@@ -177,7 +179,7 @@ int serve_fcgi(const struct config *config, struct err *err)
 	sigaddset(&signals, SIGHUP);
 	pthread_sigmask(SIG_BLOCK, &signals, NULL);
 	signal(SIGPIPE, SIG_IGN);
-	fcgi_cap_descriptors(); /* the job engine, which is started before the pool, plans with what there is */
+	fcgi_cap_descriptors(0); /* the job engine, which is started before the pool, plans with what there is */
 	if (check_descriptors(config, err) < 0)
 		return -ERR_INVALID;
 	/* The store first: its lock keeps a second gateway of this database from touching the first one's socket. */

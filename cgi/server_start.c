@@ -12,6 +12,7 @@
 #include <time.h>
 
 #include "cgi/admin/admin_session.h"
+#include "cgi/doors/doors.h"
 #include "cgi/http/access.h"
 #include "cgi/http/body.h"
 #include "cgi/mcp/resource_news.h"
@@ -179,16 +180,19 @@ int server_stay(struct server *server, struct err *err)
 		tool_direct_watch(server);
 		upstream_warm(server->upstream);
 	}
-	return server_engine(server, &engine, err);
+	result = server_engine(server, &engine, err);
+	return result < 0 ? result : doors_open(server, err);
 }
 
 void server_close(struct server *server)
 {
 	server_stop(server);
+	doors_stop(server);
 	if (server->expires)
 		pthread_join(server->expiry, NULL);
 	tool_parked_stop(server->parked);
 	server_drain(server);
+	doors_close(server);
 	bridge_stop(server->bridge);
 	upstream_close(server->upstream);
 	tasks_free(server->tasks);

@@ -56,6 +56,7 @@ struct server {
 	struct tools_cache *tools;
 	struct tool_parked *parked; /* runs that wait for their users' answers */
 	struct admin *admin;        /* sessions of the admin page; NULL: this process does not stay long enough */
+	struct doors_line *doors;   /* requests that wait for a place (cgi/doors); NULL: no door is open */
 	struct tasks *tasks;        /* NULL: this process does not stay long enough */
 	struct news_listener *news; /* of other processes; NULL: this process does not stay long enough */
 	struct job_news_sender news_sender; /* to other processes */

@@ -110,6 +110,14 @@ static const struct bind api_table[] = {
 	{0},
 };
 
+static const struct bind doors_table[] = {
+	PART(doors, fusion, BIND_BOOL, 0, 0, "serve the API of SandboxFusion, /fusion/, for graders and trainers"),
+	PART(doors, piston, BIND_BOOL, 0, 0, "serve the API of Piston, /piston/api/v2/"),
+	PART(doors, places, BIND_INT, 0, 1024,
+	     "programs of these APIs at once, the others wait; 0: as many as there are processors"),
+	{0},
+};
+
 static const struct bind files_table[] = {
 	PART(files, url_seconds, BIND_INT, 0, 315360000,
 	     "seconds after which the address of a file expires; 0: never"),
@@ -210,6 +218,7 @@ const struct bind config_table[] = {
 	GROUP(retention, "how much is stored, and for how long"),
 	GROUP(workspace, "the folder of sallyport stdio --workspace"),
 	GROUP(api, "the HTTP API for programs that do not speak MCP"),
+	GROUP(doors, "the APIs of other sandboxes"),
 	GROUP(files, "addresses of files"),
 	GROUP(metrics, "metrics for monitoring"),
 	GROUP(health, "readiness for load balancers"),

@@ -89,6 +89,10 @@ struct config {
 		bool enabled; /* /v1/, the plain HTTP API */
 	} api;
 	struct {
+		bool fusion, piston; /* /fusion/, /piston/: the APIs of other sandboxes (cgi/doors) */
+		int64_t places;      /* of their programs at once; 0: as many as there are processors */
+	} doors;
+	struct {
 		int64_t url_seconds; /* addresses of files end after so long; 0: never */
 	} files;
 	struct {

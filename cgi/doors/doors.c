@@ -1,0 +1,241 @@
+/*
+ * doors.c - what the doors have in common, see doors.h.
+ *
+ * A request is read and checked on a thread of requests. Then it leaves that thread (request_parked): its body, the
+ * token's row and the descriptor of its connection are a doors_call, which waits in the line. A thread of the line
+ * takes it up, parses the body again (a parsed one takes several times its bytes), runs it, and sends the reply. A
+ * process that cannot park (CGI) runs it at once.
+ */
+#include "doors.h"
+
+#include <pthread.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cgi/http/access.h"
+#include "cgi/http/body.h"
+#include "cgi/http/fcgi.h"
+#include "cgi/http/files.h"
+#include "lib/base/utf8.h"
+#include "lib/base/util.h"
+
+#define SPARE_US   INT64_C(3000000) /* for the answer's way */
+#define REPLACEMENT "\xef\xbf\xbd"  /* U+FFFD */
+
+/* Held for reading between asking for the engine and handing a job in: doors_stop waits for it. */
+static pthread_rwlock_t submitting = PTHREAD_RWLOCK_INITIALIZER;
+
+int doors_open(struct server *server, struct err *err)
+{
+	const struct config *config = server->config;
+	const long processors = sysconf(_SC_NPROCESSORS_ONLN);
+
+	if (!config->doors.fusion && !config->doors.piston)
+		return 0;
+	fcgi_cap_descriptors(DOORS_WAITING_MAX);
+	server->doors = doors_line_new((size_t)(config->doors.places ? config->doors.places : MAX(processors, 1)));
+	return server->doors ? 0 : err_set(err, ERR_SYSTEM, "doors: no thread can be started");
+}
+
+void doors_stop(struct server *server)
+{
+	if (!server->doors)
+		return;
+	doors_line_stop(server->doors);
+	pthread_rwlock_wrlock(&submitting);
+	pthread_rwlock_unlock(&submitting);
+}
+
+void doors_close(struct server *server)
+{
+	doors_line_free(steal(&server->doors));
+}
+
+/* -------- a request on its way ------------------------------------------------------------------------ */
+
+static struct doors_call *call_of(struct doors_waiter *waiter)
+{
+	return container_of(waiter, struct doors_call, waiter);
+}
+
+static void answer(struct doors_waiter *waiter)
+{
+	struct doors_call *call = call_of(waiter);
+
+	call->exchange.end(&call->exchange);
+	call->parked.answer(&call->parked, &call->reply);
+	reply_clear(&call->reply);
+	buf_clear(&call->body);
+	free(call->address);
+	free(call);
+}
+
+static void take(struct doors_waiter *waiter, enum doors_turn turn)
+{
+	struct doors_call *call = call_of(waiter);
+
+	if (turn == DOORS_BEGIN)
+		call->door->run(call);
+	else
+		call->door->late(&call->reply);
+	answer(waiter);
+}
+
+static void drop(struct doors_waiter *waiter)
+{
+	call_of(waiter)->reply.gone = true;
+	answer(waiter);
+}
+
+/* The request leaves its thread. What libfcgi knows of it is gone then. */
+static bool park(struct doors_call *call, int64_t patience_us)
+{
+	struct http_exchange *from = &call->exchange;
+	const struct request *request = from->request;
+	struct reply *reply = from->reply;
+	const char *address = request_param(request, "REMOTE_ADDR");
+
+	call->address = xasprintf("REMOTE_ADDR=%s", address ? address : "");
+	if (!request->park || !request->park(request->arg, &call->parked))
+		return false;
+	call->params[0] = call->address;
+	call->request = (struct request){.params = call->params, .hangup_fd = call->parked.fd};
+	call->reply = *reply;
+	reply_init(reply);
+	reply->parked = true;
+	from->request = &call->request;
+	from->reply = &call->reply;
+	from->path_token = NULL;
+	call->waiter = (struct doors_waiter){.owner = call->exchange.token.owner,
+					     .bytes = sizeof(*call) + call->body.size,
+					     .until_us = from->began_us + patience_us - SPARE_US,
+					     .gone_fd = call->parked.fd,
+					     .take = take,
+					     .drop = drop};
+	return true;
+}
+
+void doors_serve(struct http_exchange *exchange, const struct door *door)
+{
+	struct access_refusal refusal;
+	int64_t patience_us = 0;
+
+	exchange->waits = true;
+	if (!access_scope(exchange, STORE_SCOPE_RUN, &refusal) || !access_open(exchange, &refusal)) {
+		reply_refuse(exchange->reply, refusal.status, refusal.text);
+		return;
+	}
+	struct doors_call *call = xcalloc(1, sizeof(*call));
+
+	call->exchange = *exchange;
+	call->door = door;
+	const bool whole = files_change_body(&call->exchange, &call->body);
+
+	if (whole && door->check(call, &patience_us) == 0) {
+		if (park(call, patience_us)) {
+			doors_line_put(exchange->server->doors, &call->waiter);
+			return;
+		}
+		if (exchange->server->doors) /* no descriptor to wait with */
+			door->late(exchange->reply);
+		else /* a process of its own for each request (CGI) */
+			door->run(call);
+	}
+	exchange->body_bytes = call->exchange.body_bytes;
+	buf_clear(&call->body);
+	free(call->address);
+	free(call);
+}
+
+/* -------- the run ------------------------------------------------------------------------------------- */
+
+struct jail_limits doors_limits(const struct config *config, int64_t run_us, int64_t compile_us,
+				int64_t memory_bytes)
+{
+	const struct config_limits *limits = &config->limits;
+	const int64_t most_us = limits->wall_seconds_max * LIMIT_SECONDS;
+	struct jail_limits ret = {0};
+
+	if (run_us <= 0)
+		run_us = limits->wall_seconds * LIMIT_SECONDS;
+	ret.cpu_us = MIN(run_us, most_us);
+	ret.wall_us = MIN(MIN(DOORS_WALL_TIMES * ret.cpu_us, ret.cpu_us + DOORS_WALL_MORE), most_us);
+	if (compile_us > 0)
+		ret.compile_wall_us = MIN(compile_us, limits->compile_seconds * LIMIT_SECONDS);
+	if (memory_bytes > 0)
+		ret.memory_bytes = MIN(MAX(memory_bytes, 4 * LIMIT_MEBI), limits->memory_mb_max * LIMIT_MEBI);
+	return ret;
+}
+
+int doors_run(struct doors_call *call, struct job_request *request, struct job **ret_job,
+	      const struct job_result **ret, struct err *err)
+{
+	struct http_exchange *exchange = &call->exchange;
+	struct job_engine *engine;
+
+	request->owner = exchange->token.owner;
+	request->token_id = exchange->token.id;
+	request->client = &exchange->client;
+	request->placed = true;
+	request->paths = true;
+	pthread_rwlock_rdlock(&submitting);
+	int result = server_engine(exchange->server, &engine, err);
+
+	if (result == 0)
+		result = job_submit(engine, request, ret_job, err);
+	pthread_rwlock_unlock(&submitting);
+	if (result == 0)
+		result = job_wait(*ret_job, exchange->request->hangup_fd, ret, err);
+	if (result == -ERR_CANCELLED) {
+		job_cancel(*ret_job);
+		exchange->reply->gone = true;
+	}
+	if (result == 0) {
+		reply_header(exchange->reply, "X-Sallyport-Execution", "%s", (*ret)->id);
+		snprintf(exchange->reply->outcome, sizeof(exchange->reply->outcome), "%s",
+			 jail_verdict_text((*ret)->jail.verdict));
+	}
+	return result;
+}
+
+struct json_object *doors_text(const char *data, size_t length)
+{
+	auto_buf struct buf text = {0};
+
+	buf_init(&text, 3 * length + 1);
+	for (size_t at = 0, step; at < length; at += MAX(step, 1)) {
+		step = utf8_length(data + at, length - at);
+		if (step > 0)
+			buf_add(&text, data + at, step);
+		else
+			buf_puts(&text, REPLACEMENT);
+	}
+	return json_object_new_string_len(text.data, (int)text.length);
+}
+
+struct json_object *doors_stream(struct doors_call *call, const struct job_result *result, bool is_stderr)
+{
+	const struct job_stream *begin = is_stderr ? &result->stderr_text : &result->stdout_text;
+	const struct job_printed which = {.id = result->id, .is_stderr = is_stderr, .length = DOORS_STREAM_MAX};
+	struct job_stream whole = {0};
+	int64_t size;
+
+	if (!(is_stderr ? result->stderr_more : result->stdout_more) ||
+	    job_printed_load(call->exchange.server->store, &which, &whole, &size, NULL) < 0)
+		return doors_text(begin->data, MIN(begin->length, DOORS_STREAM_MAX));
+	struct json_object *text = doors_text(whole.data, whole.length);
+
+	free(whole.data);
+	return text;
+}
+
+const char *doors_path(const char *path)
+{
+	static const char data[] = "/data/";
+
+	if (str_starts(path, data))
+		path += strlen(data);
+	while (str_starts(path, "./"))
+		path += strlen("./");
+	return job_file_path_check(path, "files", NULL) == 0 ? path : NULL;
+}

@@ -1,0 +1,70 @@
+/*
+ * doors.h - the APIs of other sandboxes, as their clients call them: a program in, what came of it out. Their users
+ * change an address and keep their clients. Off unless doors.fusion, doors.piston.
+ *
+ *     /fusion/           SandboxFusion: run_code, v1/ping, list_languages (doors_fusion.c)
+ *     /piston/api/v2/    Piston: runtimes, execute, packages (doors_piston.c)
+ *
+ * What they have in common: same tokens, jails and record as everywhere; nothing is kept between two requests. Such
+ * clients count a refusal as the program's fault, so requests are not refused but wait (doors_line.h), each without a
+ * thread, for at most the time after which its client would give up; then the answer is "not begun", in the form that
+ * its client repeats. A program that has begun is never ended for that reason. The answer names its execution in a
+ * header, X-Sallyport-Execution. A limit of time is of processor time: the wall clock gives DOORS_WALL_TIMES as much,
+ * so that a busy host fails no good program.
+ *
+ * Facts: SandboxFusion 469de08, verl b017a83, Piston 0a844d0, open-r1 2de7e22; the clients' rules in docs/doors.md.
+ */
+#pragma once
+
+#include "cgi/http/http.h"
+#include "doors_line.h"
+#include "lib/job/job.h"
+
+#define DOORS_STREAM_MAX (1 << 20) /* bytes of each stream in an answer */
+#define DOORS_WALL_TIMES 3
+#define DOORS_WALL_MORE  INT64_C(7000000) /* us that the wall clock gives more at most: clients hang up after 10 s */
+
+void doors_fusion(struct http_exchange *exchange, const char *method, const char *rest);
+void doors_piston(struct http_exchange *exchange, const char *method, const char *rest);
+
+/* The line of the server: once, where a door is open. */
+int doors_open(struct server *server, struct err *err);
+void doors_stop(struct server *server); /* nothing begins any more */
+void doors_close(struct server *server);
+
+/* -------- for the doors ------------------------------------------------------------------------------- */
+
+struct doors_call;
+struct door {
+	const char *name;
+	/* Is the body such a request? Before it waits: 0 and how long its client waits for an answer, or negative: the
+	 * reply says what is wrong. */
+	int (*check)(struct doors_call *call, int64_t *ret_patience_us);
+	void (*run)(struct doors_call *call);   /* has a place: runs it and makes the reply */
+	void (*late)(struct reply *reply);      /* "not begun, try again" */
+};
+struct doors_call {
+	struct doors_waiter waiter;
+	struct http_exchange exchange; /* with the two below, once it waits */
+	struct request request;
+	struct reply reply;
+	struct request_parked parked;
+	const struct door *door;
+	struct buf body;
+	char *address; /* "REMOTE_ADDR=…" */
+	const char *params[2];
+};
+
+/* Lets a request wait for its turn and runs it. */
+void doors_serve(struct http_exchange *exchange, const struct door *door);
+/* Limits of a run as these APIs say them; 0 or less: the configuration's. What is above its caps is lowered to them. */
+struct jail_limits doors_limits(const struct config *config, int64_t run_us, int64_t compile_us,
+				int64_t memory_bytes);
+/* Runs it. *ret_job is to be released, *ret is its own. ERR_CANCELLED: the client left, and the reply says so. */
+int doors_run(struct doors_call *call, struct job_request *request, struct job **ret_job,
+	      const struct job_result **ret, struct err *err);
+/* A stream's first DOORS_STREAM_MAX bytes; what is not UTF-8 is U+FFFD. */
+struct json_object *doors_stream(struct doors_call *call, const struct job_result *result, bool is_stderr);
+struct json_object *doors_text(const char *data, size_t length);
+/* A name in a list of files, below the program's folder, in the form that jobs take; NULL: it leads elsewhere. */
+const char *doors_path(const char *path);
