@@ -1,0 +1,289 @@
+/*
+ * doors_fusion.c - /fusion/: SandboxFusion's API, as verl, tinker-cookbook and its own client call it; see doors.h.
+ *
+ * A program that fails is an answer with status 200 like any other. These clients take every other status for a fault
+ * of the sandbox, and only 504 for one that is worth another try.
+ */
+#include <string.h>
+
+#include "cgi/http/files.h"
+#include "doors_fusion.h"
+#include "lib/base/text.h"
+#include "lib/base/util.h"
+#include "lib/store/blob/store_blob.h"
+
+#define PATIENCE_MORE   INT64_C(10000000) /* us: clients wait for compile_timeout + run_timeout + this */
+#define FETCH_MAX       (16 << 20)        /* bytes of all files in an answer */
+#define KILLED          9                 /* SIGKILL: what ended a program at its limit of memory or output */
+#define PROGRAM         "main.py"         /* where it is put, among its files */
+
+static int check(struct doors_call *call, int64_t *ret_patience_us)
+{
+	struct fusion_body body;
+	int result = doors_fusion_body(call, &body);
+
+	*ret_patience_us = (int64_t)((body.compile_seconds + body.run_seconds) * 1e6) + PATIENCE_MORE;
+	json_object_put(body.document);
+	return result;
+}
+
+static void late(struct reply *reply)
+{
+	reply_refuse(reply, 504, "the server is busy and the program has not begun: try again");
+}
+
+/* -------- the answer ---------------------------------------------------------------------------------- */
+
+static struct json_object *step(const struct jail_usage *usage, bool timed_out, int code, struct json_object *out,
+				struct json_object *error)
+{
+	struct json_object *object = json_object_new_object();
+
+	json_add_string(object, "status", timed_out ? "TimeLimitExceeded" : "Finished");
+	json_add_rounded(object, "execution_time", (double)usage->wall_us / 1e6, 6);
+	json_add(object, "return_code", timed_out ? NULL : json_object_new_int(code));
+	json_add(object, "stdout", out);
+	json_add(object, "stderr", error);
+	return object;
+}
+
+static int return_code(const struct jail_result *jail)
+{
+	if (jail->verdict == JAIL_ML || jail->verdict == JAIL_OL)
+		return -KILLED;
+	return jail->signal ? -jail->signal : jail->exit_code;
+}
+
+static struct json_object *content_of(struct store *store, const struct store_file *file, size_t *left)
+{
+	auto_buf struct buf text = {0};
+	auto_free char *data = NULL;
+	auto_close int fd = -1;
+	size_t length = 0;
+
+	if ((size_t)file->size > *left || store_blob_open(store, file->blob, &fd, NULL, NULL) < 0 ||
+	    read_fd(fd, (size_t)file->size, &data, &length, NULL) < 0)
+		return NULL;
+	*left -= length;
+	buf_init(&text, SIZE_MAX);
+	base64_encode(&text, data, length);
+	return json_object_new_string_len(text.data, (int)text.length);
+}
+
+/* Those of fetch_files that are there: what the program wrote, else what was sent. */
+static struct json_object *fetched(struct doors_call *call, const struct fusion_body *body,
+				   const struct job_result *result)
+{
+	struct json_object *files = json_object_new_object();
+	size_t left = FETCH_MAX;
+
+	for (size_t i = 0; body->fetch && i < json_object_array_length(body->fetch); i++) {
+		const char *asked = json_object_get_string(json_object_array_get_idx(body->fetch, i));
+		const char *name = asked ? doors_path(asked) : NULL;
+		struct json_object *content = NULL, *sent = NULL;
+
+		for (size_t n = 0; name && n < result->n_changes && !content; n++)
+			if (streq(result->changes[n].name, name) && result->changes[n].kind != JAIL_FILE_DELETED)
+				content = content_of(call->exchange.server->store, &result->changes[n].file, &left);
+		if (!content && asked && body->files && json_object_object_get_ex(body->files, asked, &sent))
+			content = json_object_get(sent);
+		if (content)
+			json_add(files, asked, content);
+	}
+	return files;
+}
+
+static void answer(struct doors_call *call, const struct fusion_body *body, const struct job_result *result)
+{
+	auto_json struct json_object *object = json_object_new_object();
+	const struct jail_result *jail = &result->jail;
+	const bool compile_failed = jail->verdict == JAIL_CE,
+		   ours = jail->verdict == JAIL_XX || jail->verdict == JAIL_CX,
+		   late_compile = compile_failed && (streq(jail->limit, "wall") || streq(jail->limit, "cpu"));
+	struct json_object *out = doors_stream(call, result, false), *error = doors_stream(call, result, true);
+	struct json_object *compile = NULL, *run = NULL;
+
+	if (compile_failed)
+		compile = step(&jail->compile, late_compile, jail->exit_code > 0 ? jail->exit_code : 1, out, error);
+	else if (jail->compiled)
+		compile = step(&jail->compile, false, 0, json_object_new_string(""), json_object_new_string(""));
+	if (!compile_failed)
+		run = step(&jail->run, jail->verdict == JAIL_TO, return_code(jail), out, error);
+	json_add_string(object, "status",
+			ours ? "SandboxError" : jail->verdict == JAIL_OK ? "Success" : "Failed");
+	json_add_string(object, "message", ours ? jail->message : "");
+	json_add(object, "compile_result", compile);
+	json_add(object, "run_result", run);
+	json_add_string(object, "executor_pod_name", result->id);
+	json_add(object, "files", fetched(call, body, result));
+	reply_json(call->exchange.reply, 200, object);
+}
+
+static void answer_failure(struct reply *reply, const struct err *err)
+{
+	auto_json struct json_object *object = json_object_new_object();
+
+	if (err->code == ERR_INVALID || err->code == ERR_LIMIT) {
+		doors_fusion_refuse(reply, err->member[0] ? err->member : NULL, "value_error", err->text);
+		return;
+	}
+	json_add_string(object, "status", "SandboxError");
+	json_add_string(object, "message", err->text);
+	json_add(object, "compile_result", NULL);
+	json_add(object, "run_result", NULL);
+	json_add(object, "executor_pod_name", NULL);
+	json_add(object, "files", json_object_new_object());
+	reply_json(reply, 200, object);
+}
+
+/* -------- the run ------------------------------------------------------------------------------------- */
+
+struct inputs {
+	struct job_file files[JOB_FILES_MAX];
+	size_t count;
+};
+
+static void inputs_clear(struct inputs *inputs)
+{
+	for (size_t i = 0; i < inputs->count; i++)
+		free(unconst(inputs->files[i].data));
+}
+
+static int decode(const struct fusion_body *body, struct inputs *ret, struct err *err)
+{
+	if (!body->files)
+		return 0;
+	json_object_object_foreach(body->files, name, content)
+	{
+		struct buf data;
+
+		if (!content)
+			continue;
+		const size_t length = (size_t)json_object_get_string_len(content);
+
+		buf_init(&data, length + 1);
+		if (base64_decode(json_object_get_string(content), length, &data, err) < 0) {
+			buf_clear(&data);
+			return err_member(err, "files", "%.100s: Input should be a valid base64 string", name);
+		}
+		struct job_file *file = &ret->files[ret->count++];
+
+		file->name = doors_path(name);
+		file->data = buf_steal(&data, &file->length);
+	}
+	return 0;
+}
+
+/* A Python program is put among its files, which it imports. */
+static void place_among(struct job_request *request, struct inputs *inputs)
+{
+	for (size_t i = 0; i < inputs->count; i++)
+		if (streq(inputs->files[i].name, PROGRAM))
+			return;
+	inputs->files[inputs->count++] =
+		(struct job_file){.name = PROGRAM,
+				  .data = xmemdup(request->code.data, request->code.length),
+				  .length = request->code.length};
+	request->entry = PROGRAM;
+}
+
+static void run(struct doors_call *call)
+{
+	__attribute__((cleanup(inputs_clear))) struct inputs inputs = {.count = 0};
+	struct fusion_body body;
+	struct err err = ERR_INIT;
+	struct job *job = NULL;
+	const struct job_result *result;
+	char id[ID_SIZE];
+
+	if (doors_fusion_body(call, &body) < 0) {
+		json_object_put(body.document);
+		return;
+	}
+	auto_json struct json_object *document = body.document;
+	const struct jail_limits limits =
+		doors_limits(call->exchange.server->config, (int64_t)(body.run_seconds * 1e6),
+			     (int64_t)(body.compile_seconds * 1e6), body.memory_bytes);
+
+	id_new(id);
+	auto_free char *conversation = body.files || body.fetch ? xasprintf("fusion-%s", id) : NULL;
+	struct job_request request = {
+		.id = id,
+		.conversation = conversation,
+		.language = body.language,
+		.code = {json_object_get_string(body.code), (size_t)json_object_get_string_len(body.code)},
+		.limits = &limits};
+
+	if (body.input)
+		request.stdin_text = (struct bind_text){json_object_get_string(body.input),
+							(size_t)json_object_get_string_len(body.input)};
+	int failed = decode(&body, &inputs, &err);
+
+	if (failed == 0 && inputs.count > 0 && streq(body.language, "python"))
+		place_among(&request, &inputs);
+	request.files = inputs.files;
+	request.n_files = inputs.count;
+	if (failed == 0)
+		failed = doors_run(call, &request, &job, &result, &err);
+	if (failed == 0)
+		answer(call, &body, result);
+	else if (failed != -ERR_CANCELLED)
+		answer_failure(call->exchange.reply, &err);
+	job_release(job);
+}
+
+/* -------- routes -------------------------------------------------------------------------------------- */
+
+static const struct door run_code = {.name = "fusion", .check = check, .run = run, .late = late};
+
+/* Data sets are not here; its clients know this answer. */
+static void no_data_set(struct http_exchange *exchange)
+{
+	auto_buf struct buf text = {0};
+	auto_json struct json_object *document = NULL, *object = json_object_new_object();
+
+	if (!files_change_body(exchange, &text))
+		return;
+	json_parse(text.data, text.length, &document, NULL);
+	const char *name =
+		json_object_is_type(document, json_type_object) ? json_get_string(document, "dataset") : NULL;
+	auto_free char *said = xasprintf("no eval class found for dataset %.200s", name ? name : "");
+
+	json_add_string(object, "detail", said);
+	reply_json(exchange->reply, 400, object);
+}
+
+static bool asks_for_data_set(const char *rest)
+{
+	static const char *const names[] = {"list_datasets", "list_ids", "get_prompt_by_id", "get_prompts",
+					    "get_prompts_by_id", "get_metrics", "get_metrics_function", "submit"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (streq(rest, names[i]))
+			return true;
+	return false;
+}
+
+void doors_fusion(struct http_exchange *exchange, const char *method, const char *rest)
+{
+	struct reply *reply = exchange->reply;
+	const bool post = streq(method, "POST");
+
+	if (!exchange->server->config->doors.fusion) {
+		reply_refuse(reply, 404, "nothing here: doors.fusion is not on");
+	} else if (post && streq(rest, "run_code")) {
+		doors_serve(exchange, &run_code);
+	} else if (post && asks_for_data_set(rest)) {
+		no_data_set(exchange);
+	} else if (streq(rest, "list_languages")) {
+		auto_json struct json_object *list = doors_fusion_languages();
+
+		reply_json(reply, 200, list);
+	} else if (!post && (streq(rest, "v1/ping") || streq(rest, ""))) {
+		auto_json struct json_object *pong = json_object_new_string("pong");
+
+		reply_json(reply, 200, pong);
+	} else {
+		reply_refuse(reply, 404, "nothing here: POST /fusion/run_code runs a program");
+	}
+}
