@@ -1,0 +1,22 @@
+/*
+ * doors_piston.h - a request of Piston's execute, taken apart. Unknown members are passed over.
+ */
+#pragma once
+
+#include "doors.h"
+#include "doors_version.h"
+
+struct piston_body {
+	struct json_object *document, *files, *args;
+	const char *language, *version;
+	struct json_object *input;
+	char runner[32], found[DOORS_VERSION_SIZE]; /* name and version of what runs it */
+	bool compiled;
+	int64_t run_us, compile_us, memory_bytes;
+};
+
+/* Negative: the reply says what is wrong. The document is the caller's in either case. */
+int doors_piston_body(struct doors_call *call, struct piston_body *ret);
+/* The status with {"message"}; negative. */
+int doors_piston_refuse(struct reply *reply, int status, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
