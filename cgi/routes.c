@@ -8,6 +8,7 @@
 
 #include "cgi/admin/admin.h"
 #include "cgi/api/api.h"
+#include "cgi/doors/doors.h"
 #include "cgi/http/access.h"
 #include "cgi/http/body.h"
 #include "cgi/http/client.h"
@@ -22,6 +23,7 @@
 
 #define HOST_MAX              256
 #define CLOSING_RETRY_SECONDS 2
+#define TOKEN_PATH            "/t/"
 #define NOT_FOUND             "nothing here: the endpoint is /mcp"
 
 enum route_auth {
@@ -40,6 +42,7 @@ struct route {
 	bool cors; /* pages of allowed Origins may read the replies */
 	void (*handle)(struct http_exchange *exchange, const char *method, const char *rest);
 	void (*headers)(struct reply *reply); /* of all its replies; or NULL */
+	bool token_in_path; /* TOKEN_PATH in front of it is understood */
 };
 
 /* For supervisors and load balancers on the same machine. */
@@ -61,24 +64,39 @@ static void token_get(struct http_exchange *exchange, const char *method, const 
 }
 
 static const struct route routes[] = {
-	{"/mcp", false, "POST, GET, DELETE", ROUTE_TOKEN, true, mcp_handle, NULL},
-	{"/mcp/", false, "POST, GET, DELETE", ROUTE_TOKEN, true, mcp_handle, NULL}, /* some clients add the slash */
-	{"/sse", false, "GET", ROUTE_TOKEN, true, sse_stream, NULL},
-	{"/messages", false, "POST", ROUTE_TOKEN, true, sse_message, NULL},
-	{"/files/", true, "GET, HEAD, PUT, POST, DELETE", ROUTE_READ_OPEN, true, files_handle, NULL},
-	{"/admin", false, "GET, HEAD, POST", ROUTE_OPEN, false, admin_handle, admin_headers}, /* signs in by itself */
-	{"/admin/", true, "GET, HEAD, POST", ROUTE_OPEN, false, admin_handle, admin_headers},
-	{"/v1/", true, "GET, POST, DELETE", ROUTE_TOKEN, false, api_handle, NULL},
-	{"/_token", false, "GET", ROUTE_KNOWN, false, token_get, NULL},
-	{"/healthz", false, "GET, HEAD", ROUTE_LOOPBACK, true, health_get, NULL},
-	{"/readyz", false, "GET, HEAD", ROUTE_MONITOR, false, monitor_ready, NULL},
-	{"/metrics", false, "GET, HEAD", ROUTE_MONITOR, false, monitor_metrics, NULL},
+	{"/mcp", false, "POST, GET, DELETE", ROUTE_TOKEN, true, mcp_handle, NULL, false},
+	/* Some clients add the slash. */
+	{"/mcp/", false, "POST, GET, DELETE", ROUTE_TOKEN, true, mcp_handle, NULL, false},
+	{"/sse", false, "GET", ROUTE_TOKEN, true, sse_stream, NULL, false},
+	{"/messages", false, "POST", ROUTE_TOKEN, true, sse_message, NULL, false},
+	{"/files/", true, "GET, HEAD, PUT, POST, DELETE", ROUTE_READ_OPEN, true, files_handle, NULL, false},
+	/* Signs in by itself. */
+	{"/admin", false, "GET, HEAD, POST", ROUTE_OPEN, false, admin_handle, admin_headers, false},
+	{"/admin/", true, "GET, HEAD, POST", ROUTE_OPEN, false, admin_handle, admin_headers, false},
+	{"/v1/", true, "GET, POST, DELETE", ROUTE_TOKEN, false, api_handle, NULL, true},
+	{"/fusion/", true, "GET, POST", ROUTE_TOKEN, false, doors_fusion, NULL, true},
+	{"/piston/", true, "GET, POST, DELETE", ROUTE_TOKEN, false, doors_piston, NULL, true},
+	{"/_token", false, "GET", ROUTE_KNOWN, false, token_get, NULL, true},
+	{"/healthz", false, "GET, HEAD", ROUTE_LOOPBACK, true, health_get, NULL, false},
+	{"/readyz", false, "GET, HEAD", ROUTE_MONITOR, false, monitor_ready, NULL, false},
+	{"/metrics", false, "GET, HEAD", ROUTE_MONITOR, false, monitor_metrics, NULL, false},
 };
+
+/* Behind "/t/TOKEN", where clients that have nothing but a URL put it. */
+static const char *behind_token(const char *path)
+{
+	const char *slash = str_starts(path, TOKEN_PATH) ? strchr(path + strlen(TOKEN_PATH), '/') : NULL;
+
+	return slash ? slash : path;
+}
 
 static const struct route *find_route(const char *path)
 {
+	const char *behind = behind_token(path);
+
 	for (size_t i = 0; i < ARRAY_SIZE(routes); i++) {
-		if (routes[i].below ? str_starts(path, routes[i].path) : streq(path, routes[i].path))
+		if ((behind == path || routes[i].token_in_path) &&
+		    (routes[i].below ? str_starts(behind, routes[i].path) : streq(behind, routes[i].path)))
 			return &routes[i];
 	}
 	return NULL;
@@ -180,32 +198,13 @@ static void dispatch(struct http_exchange *exchange, const struct route *route, 
 		reply_refuse(reply, 405, "this method is not allowed here");
 		return;
 	}
-	route->handle(exchange, method, path + strlen(route->path));
+	route->handle(exchange, method, behind_token(path) + strlen(route->path));
 }
 
 void routes_declare(void)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(routes); i++)
 		metrics_declare(METRICS_ROUTE, routes[i].path);
-}
-
-static void count(const struct reply *reply, const char *route)
-{
-	char code[16];
-
-	snprintf(code, sizeof(code), "%d", reply->gone ? 499 : reply->status);
-	metrics_add(METRIC_HTTP, route, code, 1);
-}
-
-static void write_log(const struct reply *reply, const char *method, const char *route, int64_t started_us)
-{
-	char status[16], duration[32];
-
-	snprintf(status, sizeof(status), "%d", reply->gone ? 499 : reply->status);
-	snprintf(duration, sizeof(duration), "%lld", (long long)(clock_monotonic_us() - started_us));
-	log_event(LOG_INFO, "request", "method", method, "route", route, "status", status, "us", duration, "owner",
-		  reply->owner, "rpc", reply->method, "tool", reply->tool, "outcome", reply->outcome, "request_id",
-		  reply->request_id, NULL);
 }
 
 /* Every reply of a route begins with its headers, also one in the place of another. route NULL: there is none. */
@@ -216,16 +215,37 @@ static void begin_headers(struct reply *reply, const struct route *route)
 		route->headers(reply);
 }
 
+static void end(struct http_exchange *exchange)
+{
+	struct reply *reply = exchange->reply;
+	const char *route = exchange->route ? exchange->route : "-";
+	char status[16], duration[32];
+
+	body_leave(exchange);
+	if (reply->body.overflow || reply->headers.overflow) {
+		log_event(LOG_ERROR, "reply too large", "rpc", reply->method, NULL);
+		begin_headers(reply, exchange->route ? find_route(exchange->route) : NULL);
+		reply_refuse(reply, 500, "the answer is larger than the server can send");
+	}
+	snprintf(status, sizeof(status), "%d", reply->gone ? 499 : reply->status);
+	snprintf(duration, sizeof(duration), "%lld", (long long)(clock_monotonic_us() - exchange->began_us));
+	metrics_add(METRIC_HTTP, route, status, 1);
+	log_event(LOG_INFO, "request", "method", exchange->method, "route", route, "status", status, "us", duration,
+		  "owner", reply->owner, "rpc", reply->method, "tool", reply->tool, "outcome", reply->outcome,
+		  "request_id", reply->request_id, NULL);
+}
+
 void routes_handle(struct server *server, const struct request *request, struct reply *reply)
 {
-	int64_t started = clock_monotonic_us();
 	auto_free char *path = xmalloc(HTTP_PATH_MAX);
 	const char *method = request_param(request, "REQUEST_METHOD");
-	struct http_exchange exchange = {.server = server, .request = request, .reply = reply, .began_us = started};
+	struct http_exchange exchange = {
+		.server = server, .request = request, .reply = reply, .began_us = clock_monotonic_us(), .end = end};
 	struct err err = ERR_INIT;
 
 	if (!method)
 		method = "";
+	snprintf(exchange.method, sizeof(exchange.method), "%s", method);
 	request_id(request, reply->request_id);
 	memcpy(exchange.client.request_id, reply->request_id, sizeof(exchange.client.request_id));
 	client_read(server->config, request, &exchange.client);
@@ -233,18 +253,18 @@ void routes_handle(struct server *server, const struct request *request, struct 
 	path[0] = '\0';
 	int result = http_path(request, routes_known, path, &err);
 	const struct route *route = find_route(path);
+	const char *behind = behind_token(path);
+
+	exchange.route = route ? route->path : NULL;
+	if (behind != path) {
+		exchange.path_token = path + strlen(TOKEN_PATH);
+		exchange.path_token_length = (size_t)(behind - exchange.path_token);
+	}
 	begin_headers(reply, route);
 	if (result < 0)
 		reply_refuse(reply, 400, err.text);
 	else
 		dispatch(&exchange, route, method, path);
-	body_leave(&exchange);
-	if (reply->body.overflow || reply->headers.overflow) {
-		log_event(LOG_ERROR, "reply too large", "rpc", reply->method, NULL);
-		begin_headers(reply, route);
-		reply_refuse(reply, 500, "the answer is larger than the server can send");
-	}
-
-	count(reply, route ? route->path : "-");
-	write_log(reply, method, route ? route->path : "-", started);
+	if (!reply->parked)
+		end(&exchange);
 }

@@ -123,7 +123,7 @@ url() { echo "https://sallyport.example.org$1"; }
 
 @test "what a client should not have put into an address stands in no log: tokens, codes" {
 	local path
-	for path in /mcp /sse /messages /healthz /admin /admin/x /v1/runs /none /files/x; do
+	for path in /mcp /sse /messages /healthz /admin /admin/x /v1/runs /none /t/Secret7/fusion/run_code /t/Secret8/piston/x /%74/Secret9/fusion/x /t/Secret7 /files/x; do
 		fetch -o /dev/null -H 'Referer: https://x.example/?code=Secret5' -H 'Authorization: Bearer sp_alice_Secret4' -H 'Cookie: s=Secret6' \
 			"$(url "$path?code=Secret1&access_token=sp_alice_Secret2&sessionId=Secret3")"
 	done
