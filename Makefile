@@ -181,7 +181,7 @@ lint-calls: all # whose symbols it reads
 
 # Tests, what they need, and what runs (nginx/dev.sh, tests/run, .ci/deps say how).
 RUNNERS     ?=
-GROUPS_RUN  := build run runner $(RUNNERS:all=languages libraries)
+GROUPS_RUN  := build run runner $(if $(filter small,$(RUNNERS)),,libraries) $(if $(filter all languages,$(RUNNERS)),languages)
 GROUPS_TEST := $(GROUPS_RUN) test
 PORT        ?= 8080
 SUITES      ?= *
@@ -315,7 +315,7 @@ help:
 	@echo 'make slurm-test           docs/batch.md on a Slurm cluster of two nodes on this machine'
 	@echo 'make stress               1,000 random histories, 10,000 restores, a minute under each sanitizer, attacks and their neighbours'
 	@echo 'make probe-table          run the escape probes in every mode and write what they said into docs/probes.md'
-	@echo 'make deps [RUNNERS=all]   install the Debian and npm packages that are missing; all: those of every language, too'
+	@echo 'make deps [RUNNERS=…]     install the Debian and npm packages that are missing; all: those of every language, small: no libraries'
 	@echo 'make deb                  Debian packages, in build/deb'
 	@echo 'make install [PREFIX=/usr/local DESTDIR=]   programs, runners, man pages (docs/operator.md)'
 

@@ -10,13 +10,14 @@
 #include "lib/base/log.h"
 #include "lib/base/utf8.h"
 #include "lib/base/util.h"
+#include "run_missing.h"
 
 #define LIMIT_KB   1000 /* bytes: no kibibytes, clients count in thousands */
 #define LINE_MAX_  (16 * 1024)
 #define NAME_SHOWN 200 /* bytes of a file's name */
 #define MORE_MAX   96  /* bytes of the lines about files that are not named */
 /* What may be around the streams: verdict, sentence and packages, four lines about what is left out, titles. */
-#define FRAME_MAX 1200
+#define FRAME_MAX 1600
 
 /* -------- how much ------------------------------------------------------------------------------------ */
 
@@ -255,20 +256,6 @@ static void add_tools(const struct store_tools *tools, struct buf *text)
 	buf_puts(text, tools->n_calls > 0 ? "\n" : "");
 }
 
-/* Does the program's last word say that it misses a package? pip itself advises things that are not to be had here. */
-static bool misses_package(const struct run_shown *error)
-{
-	static const char *const words[] = {"No module named '",       "Cannot find module '",
-					    "Cannot find package '",   "externally-managed-environment",
-					    "npm error code EROFS",    "pip: command not found",
-					    "pip3: command not found", "npm: command not found"};
-
-	for (size_t i = 0; i < ARRAY_SIZE(words); i++)
-		if (run_shown_has(error, words[i]))
-			return true;
-	return false;
-}
-
 /* The system calls that the jail refused; the sentence of a program that failed has them already (verdict_mention). */
 static void add_denied(const struct jail_result *jail, struct buf *text)
 {
@@ -282,25 +269,14 @@ static void add_denied(const struct jail_result *jail, struct buf *text)
 			   i + 1 == count ? "\n" : "");
 }
 
-static void add_packages(struct server *server, struct buf *text)
-{
-	const char *list = tool_find(server, "list_runners") ? "; list_runners names those that are there" : "";
-
-	if (server->config->network.allow.count > 0)
-		buf_printf(text, "packages: in bash with network, pip install NAME or npm install NAME adds one%s\n",
-			   list);
-	else
-		buf_printf(text, "packages: nothing can be installed here%s\n", list);
-}
-
 /* How it ended, if not well. */
 static void add_verdict(struct server *server, const struct job_result *result, const struct run_shown *error,
 			struct buf *text)
 {
 	if (result->jail.verdict != JAIL_OK)
 		buf_printf(text, "%s: %s\n", jail_verdict_text(result->jail.verdict), result->jail.message);
-	if (result->jail.verdict == JAIL_RE && misses_package(error))
-		add_packages(server, text);
+	if (result->jail.verdict != JAIL_OK)
+		run_missing_add(server, result, error, text);
 }
 
 /* What came of it otherwise. Files have the room that the others leave. */

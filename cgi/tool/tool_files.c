@@ -11,7 +11,8 @@
 #define URL_MAX (16 * 1024)
 
 /* What models call the conversation's folder. */
-static const char *const folders[] = {"/data", "/mnt/data"};
+#define FOLDER(name) "/" name,
+static const char *const folders[] = {"/data", JAIL_DATA_NAMES(FOLDER)};
 
 const char *tool_files_path(const char *path)
 {

@@ -308,7 +308,7 @@ static void remove_property(struct json_object *tool, const char *name)
 #define INSTALL                                                                                                        \
 	" Packages that are missing: in bash with network, pip install NAME or npm install NAME keeps them for the "   \
 	"conversation, if network names their index."
-#define NO_INSTALL " Nothing can be installed."
+#define NO_INSTALL " There is no network, and nothing can be installed."
 
 /* What cannot be had here is not offered; asked for, it is refused with a sentence. */
 static void refine_offers(const struct config *config, struct json_object *tool)

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# The Python libraries that models import without asking (`make deps RUNNERS=all`): each is imported in a jail within the default limits, and
+# The Python libraries that models import without asking (`make deps`): each is imported in a jail within the default limits, and
 # does one small thing. Those that are not there are skipped.
 
 bats_require_minimum_version 1.5.0
@@ -16,7 +16,7 @@ setup() {
 # uses MODULE STDOUT: the program on standard input prints that, and nothing is refused.
 uses() {
 	/usr/bin/python3 -I -c 'import importlib.util as u, sys; sys.exit(u.find_spec(sys.argv[1]) is None)' "$1" ||
-		skip "Python has no module $1 here: make deps RUNNERS=all"
+		skip "Python has no module $1 here: make deps"
 	cat >program.py
 	run --separate-stderr "$SP_BIN/sallyport" run --json -t 240 program.py # the time is for a busy machine
 	# shellcheck disable=SC2154 # bats sets stderr

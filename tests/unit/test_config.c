@@ -64,7 +64,7 @@ static void test_defaults(void **state)
 	assert_int_equal(config.limits.wall_seconds, 30);
 	assert_int_equal(config.limits.wall_seconds_max, 300);
 	assert_int_equal(config.limits.cpu_percent, 100);
-	assert_int_equal(config.limits.memory_mb, 256);
+	assert_int_equal(config.limits.memory_mb, 512);
 	assert_int_equal(config.limits.memory_mb_max, 2048);
 	assert_int_equal(config.limits.pids, 64);
 	assert_int_equal(config.limits.pids_max, 512);
@@ -115,7 +115,7 @@ static void test_file(void **state)
 	assert_string_equal(config.jailer.allowed_users.items[0], "www-data");
 	assert_true(config.jailer.weaker_limits);
 	assert_int_equal(config.limits.wall_seconds, 5);
-	assert_int_equal(config.limits.memory_mb, 256);
+	assert_int_equal(config.limits.memory_mb, 512);
 	assert_true(str_starts(config.path, folder));
 	config_clear(&config);
 }
@@ -192,7 +192,7 @@ static void test_bad_files(void **state)
 		{"{\"limits\":{\"wall_seconds\":301}}",
 		 "limits.wall_seconds: is 301, more than limits.wall_seconds_max (300)"},
 		{"{\"limits\":{\"memory_mb_max\":100}}",
-		 "limits.memory_mb: is 256, more than limits.memory_mb_max (100)"},
+		 "limits.memory_mb: is 512, more than limits.memory_mb_max (100)"},
 		{"{\"limits\":{\"pids\":513}}", "limits.pids: is 513, more than limits.pids_max (512)"},
 		{"{\"limits\":{\"data_mb\":2000}}", "limits.data_mb: is 2000, more than limits.data_mb_max (1024)"},
 		{"{\"limits\":{\"synchronous_seconds\":29}}",
