@@ -36,6 +36,10 @@
 
 #define JAIL_BATCH_FILES 64        /* files and descriptors in one message; SCM_RIGHTS takes 253 */
 #define JAIL_WIRE_MAX (64 * 1024)  /* one message; bulk travels as descriptors */
+/* Places of other sandboxes that models know: links to /data. */
+#define JAIL_DATA_NAMES(X)                                                                                             \
+	X("mnt/data") X("mnt/user-data/outputs") X("mnt/user-data/uploads") X("home/user") X("home/sandbox")           \
+	X("home/jovyan") X("home/oai/share") X("content") X("workspace") X("kaggle/working")
 #define JAIL_NAME_MAX 1024         /* path of a file below /data, bytes */
 #define JAIL_LEVELS_MAX 64         /* … and its segments; what is deeper is not kept */
 #define JAIL_ARGUMENTS_MAX 32768   /* all arguments and environment of one program, bytes */

@@ -13,11 +13,13 @@ import sys
 
 VALUES = "/code/.helper"
 OWN = ("/code/.start", VALUES)
+OWN_FOLDER = "/code/tools/"  # lib/bridge/bridge_files.c
 AWAIT, COROUTINE = 0x2000, 0x80  # ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, inspect.CO_COROUTINE
 ONLY_AST = 0x400
 FUTURES = 0x1FE0000  # compiler flags of `from __future__ import …`
 SIMPLE = 200  # values, characters of one of them
 WATCHED = ("matplotlib.pyplot", "plotly.basedatatypes", "PIL.Image")
+NOTEBOOK = ("IPython", "IPython.display")
 TOOLS = "/code/tools/_index.py"  # lib/bridge/bridge_files.c
 USER_TOOLS = "/data/user_tools.py"
 CONTROL, PACKET_MAX = 3, 256 * 1024
@@ -67,10 +69,37 @@ def read(path, shows):
         return split(source, path, shows)
     except SyntaxError as error:
         if error.lineno:
-            raise
+            return as_notebook(source, path, shows, error)
     except (OSError, ValueError):  # not there; not UTF-8; a NUL
         pass
     os.execv(sys.executable, [sys.orig_argv[0], *sys.argv])
+
+
+def as_notebook(source, path, shows, error):
+    """The program as a notebook would read it: lines with % and !; a mistake that is another one is raised."""
+    lines = source.decode().split("\n")
+    for number, line in enumerate(lines):
+        text = line.lstrip()
+        if text[:1] in ("!", "%"):
+            lines[number] = line[: len(line) - len(text)] + f"__import__('builtins')._sallyport_magic({text!r})"
+    try:
+        codes = split("\n".join(lines).encode(), path, shows)
+    except SyntaxError:
+        raise error from None
+    builtins._sallyport_magic = magic
+    return codes
+
+
+def magic(line):
+    """One line of a notebook. Commands run; nothing is installed, and figures are shown without being asked for."""
+    words = line[1:].split()
+    if words[:2] in (["pip", "install"], ["pip3", "install"], ["conda", "install"]):
+        print(f"{line[0]}{words[0]} install is left out: list_runners names what is installed", file=sys.stderr)
+    elif line[0] == "!":
+        import subprocess
+
+        sys.stdout.flush()
+        subprocess.run(line[1:], shell=True)
 
 
 async def in_a_loop(codes, space):
@@ -81,13 +110,13 @@ async def in_a_loop(codes, space):
     return value
 
 
-def evaluate(codes, space):
-    """The value of the last of them; None of statements."""
+def evaluate(codes, space, run=None):
+    """The value of the last of them; None of statements. `run`: what an event loop's work is given to."""
     for code in codes:
-        if code.co_flags & COROUTINE:
+        if code.co_flags & COROUTINE or run and needs_loop(code):
             import asyncio
 
-            return asyncio.run(in_a_loop(codes, space))
+            return (run or asyncio.run)(in_a_loop(codes, space))
     for code in codes:
         value = eval(code, space)
     return value
@@ -97,6 +126,10 @@ def file_of(frame):
     return frame.tb_frame.f_code.co_filename
 
 
+def is_own(name):
+    return name in OWN or name.startswith(OWN_FOLDER)
+
+
 def without_own(error, path):
     """The exception with the frames of the program, and of what it calls, alone."""
     first = error.__traceback__
@@ -104,7 +137,7 @@ def without_own(error, path):
         first = first.tb_next
     frame = first
     while frame:
-        while frame.tb_next and file_of(frame.tb_next) in OWN:
+        while frame.tb_next and is_own(file_of(frame.tb_next)):
             frame.tb_next = frame.tb_next.tb_next
         frame = frame.tb_next
     return error.with_traceback(first)
@@ -128,6 +161,7 @@ def start(mode, path):
     shower = Shower() if mode == "show" else None
     sys.path[0] = os.path.dirname(path)
     if mode == "tools":
+        Shower()  # for display() and show(); the last value is not shown
         give_tools()
     try:
         codes = read(path, shower)
@@ -177,6 +211,12 @@ class Shower:
     def __init__(self):
         self.draws = False
         sys.meta_path.insert(0, self)
+        builtins.display = self.display
+
+    def display(self, *values, **options):
+        """As in a notebook."""
+        for value in values:
+            self.part("show_value")(value)
 
     def part(self, name):
         if not self.parts:
@@ -185,6 +225,8 @@ class Shower:
         return self.parts[name]
 
     def find_spec(self, name, path=None, target=None):
+        if name in NOTEBOOK:
+            return self.part("notebook")(self, name, path, target)
         if name not in WATCHED:
             return None
         self.draws = True
@@ -288,12 +330,36 @@ def complain(error, name):
         traceback.print_exception(error)  # the built-in hook looks for the source on the disk
 
 
+def needs_loop(code):
+    """It makes tasks, and starts no loop of its own."""
+    return "create_task" in code.co_names and not {"run", "run_until_complete"} & set(code.co_names)
+
+
+def run_in_loop(work, loops=[]):
+    """One event loop for a session: tasks go on in later runs."""
+    import asyncio
+
+    if not loops or loops[0].is_closed():
+        loops[:] = [asyncio.new_event_loop()]
+    asyncio.set_event_loop(loops[0])
+    return loops[0].run_until_complete(work)
+
+
+def read_run(name, source, shower):
+    try:
+        return split(source, name, shower)
+    except SyntaxError as error:
+        return as_notebook(source, name, shower, error)
+
+
 def execute(name, source, module, shower):
     """Status of one run."""
     try:
-        value = evaluate(split(source, name, shower), module.__dict__)
+        value = evaluate(read_run(name, source, shower), module.__dict__, run_in_loop)
         if shower:
             shower.end(value)
+            if value is not None:
+                builtins._ = value
         return 0
     except SystemExit as error:
         if error.code is None:

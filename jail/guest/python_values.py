@@ -219,6 +219,56 @@ def watched(shower, name, path, target):
     return None
 
 
+class Shown(str):
+    """What IPython.display makes of a text: HTML, Markdown, Latex …"""
+
+    __module__ = "IPython.display"
+
+    def __new__(cls, data=None, *arguments, **options):
+        return super().__new__(cls, "" if data is None else data)
+
+    def __repr__(self):
+        return str(self)
+
+
+class Notebook:
+    """Loads IPython and IPython.display where there is no IPython: what shows things."""
+
+    def __init__(self, shower):
+        self.shower = shower
+
+    def create_module(self, spec):
+        return None
+
+    def exec_module(self, module):
+        if module.__name__ == "IPython":
+            module.__path__ = []
+            module.get_ipython = lambda: None
+            return
+        module.display = self.shower.display
+        module.clear_output = lambda wait=False: None
+        for name in ("HTML", "Markdown", "Latex", "Math", "JSON", "SVG", "Javascript", "Pretty"):
+            setattr(module, name, type(name, (Shown,), {"__module__": "IPython.display"}))
+
+        def image(data=None, filename=None, **options):
+            from PIL import Image
+            import io
+
+            return Image.open(io.BytesIO(data) if isinstance(data, bytes) else filename or data)
+
+        module.Image = image
+
+
+def notebook(shower, name, path, target):
+    import importlib.machinery
+
+    for finder in sys.meta_path:
+        spec = finder.find_spec(name, path, target) if finder is not shower else None
+        if spec is not None:
+            return spec
+    return importlib.machinery.ModuleSpec(name, Notebook(shower), is_package=name == "IPython")
+
+
 def is_open(figure):
     plots = figures["plots"]
     return plots is not None and getattr(figure, "number", None) in plots.get_fignums()

@@ -30,6 +30,7 @@
 #endif
 EMBED(root_mount_mcp, HELPER_PROGRAM);
 
+#define CJK_FONT       "usr/share/fonts/truetype/wqy/wqy-microhei.ttc" /* Debian: fonts-wqy-microhei */
 #define BASE           "/sys"
 #define OWN_NODES      BASE "/dev"
 #define COPY_DEPTH     4
@@ -39,8 +40,8 @@ EMBED(root_mount_mcp, HELPER_PROGRAM);
 #define ATTR_DEVICE (MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC)
 
 static const char *const directories[] = {
-	"etc", "dev", "dev/shm", "proc", "tmp", "data", "code", "var", &JAIL_PROGRAMS[1], "run", "home", "mnt", "opt",
-	"opt/sallyport", "opt/sallyport/modules", NULL
+	"etc", "dev", "dev/shm", "proc", "tmp", "data", "code", "var", &JAIL_PROGRAMS[1], "run", "home", "home/oai",
+	"kaggle", "mnt", "mnt/user-data", "opt", "opt/sallyport", "opt/sallyport/modules", NULL
 };
 static const char *const devices[] = {"null", "zero", "full", "random", "urandom", NULL};
 /* Directories of the host's root that are links into /usr, or (on an older layout) directories of their own. */
@@ -54,7 +55,8 @@ static const struct {
 	{"dev/stderr", "/proc/self/fd/2"},
 	{"var/tmp", "/tmp"},
 	{"etc/mtab", "/proc/self/mounts"},
-	{"mnt/data", "/data"}, /* where models expect files that know ChatGPT's interpreter */
+#define DATA_NAME(name) {name, "/data"},
+	JAIL_DATA_NAMES(DATA_NAME)
 };
 static const struct {
 	const char *name, *text;
@@ -75,8 +77,8 @@ static const char *const copied[] = {
 	"services", "ssl/certs", "ssl/openssl.cnf", "terminfo", "timezone", NULL
 };
 /* Of a rootfs, what is not bound: what is made here, what guests must not see, and what programs do not need. */
-static const char *const not_bound[] = {"boot", "code", "data", "dev", "etc", "home", "lost+found", "media",
-					"mnt",  "proc", "root", "run", "sys", "tmp",  "var",        NULL};
+static const char *const not_bound[] = {"boot", "code", "content", "data", "dev", "etc", "home", "kaggle", "lost+found",
+					"media", "mnt", "proc", "root", "run", "sys", "tmp", "var", "workspace", NULL};
 /* debootstrap copies these from the host that it runs on. */
 static const char *const not_copied[] = {"machine-id", "resolv.conf", "ssh", NULL};
 
@@ -224,6 +226,7 @@ static int bind_extra(int root, const struct bind_strings *binds, struct root_mo
 	for (size_t i = 0; i < binds->count; i++) {
 		auto_free char *path = xstrdup(binds->items[i] + 1);
 
+
 		for (char *slash = strchr(path, '/'); slash; slash = strchr(slash + 1, '/')) {
 			*slash = '\0';
 			if (mkdirat(root, path, 0755) && errno != EEXIST)
@@ -235,6 +238,30 @@ static int bind_extra(int root, const struct bind_strings *binds, struct root_mo
 		if (bind_at(AT_FDCWD, binds->items[i], root, path, ATTR_READ_ONLY, err) < 0)
 			return -ERR_SYSTEM;
 		show(of, path);
+	}
+	return 0;
+}
+
+/* Matplotlib draws what its own font lacks with a font for Chinese, Japanese and Korean, where the host has one. */
+static int add_font(int host, int etc, struct err *err)
+{
+	static const char line[] = "\nfont.family: sans-serif, WenQuanYi Micro Hei\n";
+	auto_close int rc = faccessat(host, CJK_FONT, R_OK, 0) == 0
+				    ? openat(etc, "matplotlibrc", O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW)
+				    : -1;
+
+	return rc >= 0 && write_all(rc, line, sizeof(line) - 1) < 0 ? failed(err, "writing", "matplotlibrc") : 0;
+}
+
+static int copy_etc(int from, int to, struct err *err)
+{
+	for (const char *const *name = copied; *name; name++) {
+		const char *slash = strchr(*name, '/');
+		auto_free char *parent = slash ? xstrndup(*name, (size_t)(slash - *name)) : NULL;
+
+		if (parent && mkdirat(to, parent, 0755) && errno != EEXIST)
+			return failed(err, "making", parent);
+		copy_entry(from, *name, to, *name, 0);
 	}
 	return 0;
 }
@@ -258,14 +285,8 @@ static int fill_from_host(int root, const struct root_plan *plan, struct root_mo
 			return -ERR_SYSTEM;
 		show(of, &ROOT_MOUNT_MODULES[1]);
 	}
-	for (const char *const *name = copied; *name; name++) {
-		const char *slash = strchr(*name, '/');
-		auto_free char *parent = slash ? xstrndup(*name, (size_t)(slash - *name)) : NULL;
-
-		if (parent && mkdirat(to, parent, 0755) && errno != EEXIST)
-			return failed(err, "making", parent);
-		copy_entry(from, *name, to, *name, 0);
-	}
+	if (copy_etc(from, to, err) < 0 || add_font(host, to, err) < 0)
+		return -ERR_SYSTEM;
 	return bind_extra(root, plan->binds, of, err);
 }
 

@@ -57,6 +57,9 @@ int job_submit(struct job_engine *engine, const struct job_request *request, str
 	struct job_turn *turn = &job->turn;
 	int result = store_space_check(engine->store, err);
 
+	auto_buf struct buf own = {0};
+	struct bind_text code;
+
 	if (request->tools)
 		request->tools->references++;
 	asked->tools = request->tools;
@@ -78,9 +81,10 @@ int job_submit(struct job_engine *engine, const struct job_request *request, str
 		pthread_mutex_unlock(&engine->lock);
 	}
 	if (result == 0) { /* the slow part: files, code and standard input go to disk */
+		job_source(asked->row.language, &request->code, &own, &code);
 		result = job_store_files(engine->store, request, &asked->files, err);
 		if (result == 0)
-			result = job_store_text(engine->store, &request->code, &asked->row.code, &asked->code_fd, err);
+			result = job_store_text(engine->store, &code, &asked->row.code, &asked->code_fd, err);
 		if (result == 0 && request->stdin_text.data)
 			result = job_store_text(engine->store, &request->stdin_text, &asked->row.stdin_text,
 						&asked->stdin_fd, err);

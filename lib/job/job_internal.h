@@ -217,6 +217,9 @@ int job_workspace_write(struct job_work_item *work_item, struct err *err);
 int job_workspace_write_files(struct job_engine *engine, const char *place, const struct job_files *files,
 			      struct err *err);
 
+/* The program as it is run and recorded: what is inside of a Markdown fence around all of it; of bash, with LF at the
+ * end of lines. *own holds it where it is not a part of `code`. */
+void job_source(const char *language, const struct bind_text *code, struct buf *own, struct bind_text *ret);
 /* job_record.c: to and from the store */
 int job_store_text(struct store *store, const struct bind_text *text, struct store_text *ret, int *ret_fd,
 		   struct err *err);

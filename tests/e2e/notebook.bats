@@ -1,0 +1,97 @@
+#!/usr/bin/env bats
+# What models write as in a notebook, in a chat or on another system's disk runs: display, magics, fences, sessions with await, places.
+
+bats_require_minimum_version 1.5.0
+load lib.bash
+load gateway.bash
+
+setup_file() {
+	sp_setup
+	sp_start_jailer
+	sp_start_gateway
+	sp_token alice
+}
+
+# runs LANGUAGE CODE STDOUT [MORE]: with these members more, the output is that.
+runs() {
+	sp_call run_code "$(jq -nc --arg l "$1" --arg c "$2" "{conversationId: \"n\", language: \$l, code: \$c} + ${4:-{\}}")"
+	[ "$(sp_get details.stdout)" = "$3" ] || sp_die "$2: $(<"$SP_DIR/body")"
+}
+text() {
+	sp_get '[.result.content[].text] | join("|")'
+}
+S='{"session": true}'
+
+@test "display, IPython.display" {
+	runs python $'display(1 + 1)\nprint("x")' $'2\nx'
+	runs python $'from IPython.display import display, HTML, Markdown\ndisplay(Markdown("# t"), HTML("<b>x</b>"))' $'# t\n<b>x</b>'
+	runs python $'from IPython.display import display\ndisplay("s")\n7' $'\'s\'\n7'
+	runs python $'import IPython\nprint(IPython.get_ipython())' None
+	runs python $'display = 3\nprint(display)' 3
+}
+
+@test "lines with % and !" {
+	runs python $'%matplotlib inline\n!echo shell\nprint(6)' $'shell\n6'
+	runs python $'!pip install numpy\nprint(7)' 7
+	[ "$(sp_get details.stderr)" = '!pip install is left out: list_runners names what is installed' ]
+	runs python $'if True:\n    %time\n    print(8)' 8
+	runs python $'x = (\n!no' ''
+	[[ "$(sp_get details.stderr)" == *"SyntaxError: '(' was never closed"* ]]
+	runs python $'print("""\n%kept\n!kept""")' $'\n%kept\n!kept'
+}
+
+@test "a Markdown fence around the program" {
+	runs python $'```python\nprint(1)\n```' 1
+	runs python $'\n```\nprint(2)\n```\n\n' 2
+	runs bash $'~~~sh\necho 3\n~~~' 3
+	runs javascript $'```js\r\nconsole.log(4)\r\n```\r\n' 4
+	runs bash $'cat <<\'X\'\n```\nnot one\n```\nX' $'```\nnot one\n```'
+}
+
+@test "a bash program with CRLF" {
+	runs bash $'if true; then\r\n\techo a\r\nfi\r\nfor i in 1 2; do\r\necho $i\r\ndone\r\n' $'a\n1\n2'
+	runs bash $'printf "a\\r\\n" | od -An -c | tr -d " "' 'a\r\n'
+}
+
+@test "a session has one event loop" {
+	runs python $'import asyncio\nasync def w(n):\n    await asyncio.sleep(0)\n    return n\nt = asyncio.create_task(w(1)); print(await t)' 1 "$S"
+	runs python $'u = asyncio.create_task(w(2))\nprint("made")' made "$S"
+	runs python $'print(await u)' 2 "$S"
+	runs python $'asyncio.run(w(3))' 3 "$S"
+	runs python $'await w(4)' 4 "$S"
+	runs python $'_ + 1' 5 "$S"
+	runs python $'%matplotlib inline\n!echo s\n9' $'s\n9' "$S"
+}
+
+@test "places of other systems lead to /data" {
+	runs python $'import os\nfor n, p in enumerate(["/home/user", "/content", "/workspace", "/mnt/data", "/mnt/user-data/outputs", "/kaggle/working"]): open(f"{p}/{n}", "w").write(str(n))\nprint(sorted(os.listdir("/data")))' "['0', '1', '2', '3', '4', '5']"
+	sp_call read_file '{"conversationId":"n","path":"/content/1"}'
+	[ "$(text)" = 1 ]
+	runs python $'import subprocess\nprint(subprocess.run(["python", "-c", "print(5)"], capture_output=True, text=True).stdout.strip())' 5
+	runs bash 'python3 -c "import locale; print(locale.setlocale(locale.LC_ALL, \"en_US.UTF-8\"))"' en_US.UTF-8
+}
+
+@test "headers next to a C program" {
+	runs c $'#include <stdio.h>\n#include "h.h"\nint main(void) { printf("%d", H); }' 3 '{"files": [{"filename": "h.h", "content": "#define H 3"}]}'
+	runs cpp $'#include <iostream>\n#include "d/h.hpp"\nint main() { std::cout << H; }' 4 '{"files": [{"filename": "d/h.hpp", "content": "#define H 4"}]}'
+}
+
+@test "what is missing is named with what there is instead" {
+	runs python 'import cv2_missing' ''
+	[[ "$(text)" == *'packages: nothing can be installed here; list_runners'* ]]
+	runs python 'import polars' ''
+	[[ "$(text)" == *'packages: polars is not installed, pandas is'* ]]
+	runs python $'import urllib.request\nurllib.request.urlopen("http://example.org")' ''
+	[[ "$(text)" == *'network: programs have no network here'* ]]
+	runs bash 'curl -sS http://example.org' ''
+	[[ "$(text)" == *'network: programs have no network here'* ]]
+}
+
+@test "a limit names the argument that asks for more" {
+	runs python 'x = bytearray(10**9)' '' '{"memory_mb": 64}'
+	[[ "$(text)" == *'memory: memory_mb asks for more, up to 2048'* ]]
+	runs python 'while True: pass' '' '{"timeout_seconds": 1}'
+	[[ "$(text)" == *'time: timeout_seconds asks for more, up to 300'* ]]
+	runs bash 'head -c 100000000 /dev/zero >big' ''
+	[[ "$(text)" == *'space: /data holds 64 MiB and 4096 files and folders, /tmp 64 MiB; delete_files makes room'* ]]
+}
