@@ -173,6 +173,35 @@ admin.view desk $RUN 192.0.2.4" ]
 	run -3 sp_cli show "${RUN:24}ff"
 }
 
+# view QUERY: the audit page as the administrator of this record sees it, its markup taken off, a row a line.
+view() {
+	[ -n "$SIGNED" ] || {
+		printf 'token=%s&next=/admin/runs' "$OPS" | SP_BARE=yes sp_http POST /admin/sign-in HTTP_SEC_FETCH_SITE=same-origin \
+			CONTENT_TYPE=application/x-www-form-urlencoded
+		SIGNED=$(sed -n 's/^Set-Cookie: \([^;]*\).*/\1/p' "$SP_DIR/head")
+	}
+	SP_BARE=yes sp_http GET "/admin/audit?$1" "HTTP_COOKIE=$SIGNED" </dev/null
+	sed -n '/<tbody>/,/<\/tbody>/p' "$SP_DIR/body" | sed 's/<[^>]*>/ /g; s/  */ /g'
+}
+
+@test "admin page: the audit log by each filter" {
+	view file=report.csv
+	[[ $(view file=report.csv) == *"file.get bytes 12 ann link 203.0.113.50 curl/8 report.csv chat done"*"file.put bytes 8 ann laptop 203.0.113.7 claude-code/2.1.0 report.csv chat done"* ]]
+	[ "$(view "request=$REQUEST" | grep -c "run ${RUN:24} chat")" = 2 ]
+	[[ $(view "kind=admin.*&token=desk&address=192.0.2.4") == *"admin.view "*"ann desk 192.0.2.4 run ${RUN:24} "* ]]
+	[[ $(view 'kind=auth.denied') == *"auth.denied count 1 203.0.113.99"*refused* || $(view 'kind=auth.denied') == *"auth.denied count 1 system 203.0.113.99"*refused* ]]
+	[ "$(view 'client=claude-code/*&owner=bob&kind=run.end' | grep -c " run ${SAME:24} ")" = 1 ]
+	[ "$(view 'since=2000-01-01T00:00&until=2000-01-02' | wc -l)" = 0 ]
+	grep -qF 'No entries here.' "$SP_DIR/body"
+	[[ $(view 'kind=config') == *'"member":"limits.wall_seconds","old":null,"new":31'* || $(view 'kind=config') == *'limits.wall_seconds'* ]]
+	view since=garbage
+	[ "$SP_STATUS" = 400 ]
+	grep -qF 'must be a time as 2026-11-27T14:00' "$SP_DIR/body"
+	view ''
+	[ "$SP_STATUS" = 200 ]
+	grep -qE '<a rel="next" href="/admin/audit\?before=[0-9]+">Older' "$SP_DIR/body" || [ "$(sp_sql 'SELECT count(*) < 50 FROM audit')" = 1 ]
+}
+
 @test "an address is kept as far as the configuration says" {
 	export SALLYPORT_GATEWAY_CLIENT_ADDRESSES=network
 	sp_stop "$(tail -1 "$SP_DIR/pids")"
