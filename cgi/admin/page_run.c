@@ -14,6 +14,7 @@
 #include "lib/job/job.h"
 #include "pages.h"
 
+#define LAST_LINE 400 /* bytes of it */
 #define ENTRIES    50
 #define OUTPUT_MAX (64 * 1024)
 #define BAR_WIDTH  160
@@ -57,6 +58,10 @@ static void put_facts(const struct view *view)
 	put_row(view, "Live sandbox", run->sandbox_id);
 	put_row(view, "Task", run->task_id);
 	put_row(view, "Request", run->request_id);
+	put_row(view, "Address", run->client_address);
+	put_row(view, "Client", run->client);
+	if (run->secrets)
+		html_put(html, "<div><dt>Secrets</dt><dd>{}</dd></div>\n", html_number(run->secrets));
 	put_row(view, "Trace", run->trace);
 	put_row(view, "Arguments", run->args_json && !streq(run->args_json, "[]") ? run->args_json : NULL);
 	html_put(html, "</dl>\n");
@@ -235,6 +240,22 @@ static int put_neighbours(const struct view *view, struct err *err)
 	return 0;
 }
 
+/* What a failed program said last, which is the exception or the compiler's error. */
+static void put_last_line(const struct view *view)
+{
+	const struct store_execution *run = view->run;
+	const char *text = run->stderr_text.data;
+	size_t end = text ? run->stderr_text.length : 0, begin;
+
+	while (end > 0 && strchr(" \t\r\n", text[end - 1]))
+		end--;
+	for (begin = end; begin > 0 && text[begin - 1] != '\n';)
+		begin--;
+	if (end > begin && run->state != STORE_RUNNING && !streq(run->verdict, "OK"))
+		html_put(view->html, "<p class=\"message\"><code>{}</code></p>\n",
+			 html_bytes(text + begin, MIN(end - begin, (size_t)LAST_LINE)));
+}
+
 static void put_title(const struct view *view)
 {
 	const struct store_execution *run = view->run;
@@ -248,6 +269,7 @@ static void put_title(const struct view *view)
 	if (run->erased[0])
 		html_put(view->html, "<p class=\"note\">Removed: {} ({}).</p>\n", html_text(run->erased),
 			 html_text(run->erased_why));
+	put_last_line(view);
 	html_put(view->html, "</div>\n");
 }
 
@@ -263,9 +285,10 @@ static int put_run(struct view *view, struct err *err)
 		html_put(view->html, "<a class=\"button\" href=\"/admin/act/cancel/{}\">Cancel</a>",
 			 html_part(run->id));
 	else if (!streq(run->erased, "content"))
-		html_put(view->html, "<a class=\"button\" href=\"/admin/act/forget/{}\">Forget its content</a>",
+		html_put(view->html, "<a class=\"button\" href=\"/admin/act/replay/{}\">Replay and compare</a>",
 			 html_part(run->id));
 	html_put(view->html, "</p>\n");
+	put_denied(view);
 	put_facts(view);
 	int result = put_text(view, "Program", &run->code, "code", err);
 
@@ -276,7 +299,6 @@ static int put_run(struct view *view, struct err *err)
 	if (result == 0)
 		result = page_run_files(view->page, run, err);
 	put_usage(view);
-	put_denied(view);
 	if (result == 0)
 		result = page_run_tools(view->page, run, err);
 	if (result == 0) {
@@ -286,13 +308,17 @@ static int put_run(struct view *view, struct err *err)
 		html_put(view->html, "</tbody></table></section>\n");
 	}
 	html_put(view->html,
-		 "<section><h2>Run it again</h2>\n<p class=\"acts\"><a class=\"button\" "
-		 "href=\"/admin/act/replay/{}\">Replay and compare</a></p>\n"
-		 "<p class=\"note\">Or on the host. The first command runs it on its recorded inputs and compares the "
+		 "<section><h2>On the host</h2>\n"
+		 "<p class=\"note\">The first command runs it again on its recorded inputs and compares the "
 		 "results; the others show it and prove its entry.</p>\n"
 		 "<pre tabindex=\"0\"><code>sallyport replay {}\nsallyport show {}\n"
-		 "sallyport prove {}\n</code></pre></section>\n",
-		 html_part(run->id), html_text(run->id), html_text(run->id), html_text(run->id));
+		 "sallyport audit prove {}\n</code></pre></section>\n",
+		 html_text(run->id), html_text(run->id), html_text(run->id));
+	if (run->state != STORE_RUNNING && !streq(run->erased, "content"))
+		html_put(view->html,
+			 "<section><h2>Remove</h2>\n<p class=\"acts\"><a class=\"button\" "
+			 "href=\"/admin/act/forget/{}\">Forget its content</a></p></section>\n",
+			 html_part(run->id));
 	return result == 0 ? put_neighbours(view, err) : result;
 }
 
