@@ -149,7 +149,7 @@ static int read_time(const char *name, const char *text, int64_t *ret, struct er
 			return 0;
 		}
 	}
-	return *text ? err_set(err, ERR_INVALID, "%s: must be a time as 2026-11-27T14:00, not \"%s\"", name, text) : 0;
+	return *text ? err_set(err, ERR_INVALID, "%s: must be a time as YYYY-MM-DDTHH:MM, not \"%s\"", name, text) : 0;
 }
 
 static int read_asked(const struct admin_page *page, struct asked *asked, struct store_audit_lines *ret,

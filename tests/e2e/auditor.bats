@@ -196,7 +196,7 @@ view() {
 	[[ $(view 'kind=config') == *'"member":"limits.wall_seconds","old":null,"new":31'* || $(view 'kind=config') == *'limits.wall_seconds'* ]]
 	view since=garbage
 	[ "$SP_STATUS" = 400 ]
-	grep -qF 'must be a time as 2026-11-27T14:00' "$SP_DIR/body"
+	grep -qF 'must be a time as YYYY-MM-DDTHH:MM' "$SP_DIR/body"
 	view ''
 	[ "$SP_STATUS" = 200 ]
 	grep -qE '<a rel="next" href="/admin/audit\?before=[0-9]+">Older' "$SP_DIR/body" || [ "$(sp_sql 'SELECT count(*) < 50 FROM audit')" = 1 ]
