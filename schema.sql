@@ -689,7 +689,7 @@ CREATE TABLE audit_detail (
 	detail TEXT NOT NULL
 ) STRICT;
 
--- Who an id in an entry is. The row goes when the owner is forgotten; the id then names nobody.
+-- Who an id in an entry is. The row stays when the owner is forgotten: for whom a run was is part of the fact, which stays in execution, too.
 CREATE TABLE principal (
 	owner      TEXT PRIMARY KEY,
 	id         TEXT NOT NULL UNIQUE CHECK (length(id) = 36),

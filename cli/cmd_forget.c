@@ -75,6 +75,7 @@ static void print(const struct forget *forget, const struct store_erased *erased
 		json_add_int(object, "running", erased->running);
 		if (forget->yes) {
 			gc_add_json(object, collected);
+			json_add_int(object, "tokens_revoked", erased->tokens);
 			json_add_int(object, "upstreamData", kept->removed);
 			json_add_int(object, "upstreamDataBusy", kept->busy);
 		}
@@ -86,6 +87,8 @@ static void print(const struct forget *forget, const struct store_erased *erased
 	if (erased->running)
 		printf("%lld runs are in progress and stay: cancel them, and repeat this\n",
 		       (long long)erased->running);
+	if (erased->tokens)
+		printf("%lld tokens revoked\n", (long long)erased->tokens);
 	if (forget->yes)
 		gc_print(collected, false);
 	if (kept->removed)
@@ -225,7 +228,7 @@ const struct cli_command cmd_forget = {
 		"The fact of the run remains (when, for whom, its size and its end), and the audit log can still be verified. "
 		"A content younger than six hours leaves the disk when it is six hours old. "
 		"Backups keep their copies. "
-		"With --owner alone, the data that upstream servers keep in /data for the owner are erased, too. "
+		"With --owner alone, the names of conversations, tags and snippets are erased, too, and the data that upstream servers keep in /data for the owner; the owner's tokens are revoked. "
 		"Without --yes the command only counts. "
 		"On a full disk the file reserve of data_dir is given up first. "
 		"A killed command can be repeated.",

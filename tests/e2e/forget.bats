@@ -148,6 +148,28 @@ teardown() {
 	[[ $(sp_cli upstream call count count) == *"files: 1"* ]]
 }
 
+@test "forget: no name of an owner's conversations stays" {
+	sp_call run_code '{"conversationId":"a-telling-name","language":"bash","code":"echo word"}'
+	sp_cli tag telling-tag "$(sp_sql "SELECT id FROM execution")"
+	sp_call upload_file '{"conversationId":"one-that-expires","filename":"a","content":"eA=="}'
+	sp_stop "$SP_GATEWAY_PID"
+	sqlite3 "$SP_DIR/data/sallyport.db" "UPDATE conversation SET idle_from_us = idle_from_us - 31 * 86400000000 WHERE name = 'one-that-expires'"
+	sp_start_gateway
+	gone() { [ "$(sp_sql "SELECT count(*) FROM conversation WHERE name = 'one-that-expires'")" = 0 ]; }
+	sp_until "$SP_GATEWAY_PID" gone
+	[ "$(sp_sql "SELECT count(*) FROM audit_detail WHERE detail LIKE '%one-that-expires%'")" = 1 ]
+	[[ $(sp_cli forget --owner alice --yes) == *"1 tokens revoked"* ]]
+	sp_cli verify
+	[ "$(sp_sql "SELECT count(*) FROM execution WHERE conversation_name IS NOT NULL AND owner = 'alice'")" = 0 ]
+	[ "$(sp_sql '.dump' | grep -cE 'a-telling-name|one-that-expires')" = 0 ]
+	[ "$(sp_sql 'SELECT count(*) FROM execution_tag')" = 0 ]
+	sp_call run_code '{"conversationId":"new","language":"bash","code":"echo word"}'
+	[ "$SP_STATUS" = 401 ]
+	[ "$(sp_sql "SELECT count(*) FROM audit WHERE kind = 'token.revoke'")" = 1 ]
+	sp_cli forget --owner alice --yes # again, as after a kill
+	sp_cli verify
+}
+
 @test "gc: another process collects garbage" {
 	run flock "$SP_DIR/data/gc.lock" "$SP_BIN/sallyport" gc --yes --config "$SP_CONFIG"
 	echo "$output"

@@ -28,10 +28,12 @@ struct store_erase {
 };
 struct store_erased {
 	int64_t executions, conversations, running; /* runs in progress, which stay */
+	int64_t tokens;                             /* revoked */
 };
 /* Adds to *ret. */
 int store_erase_runs(struct store *store, const struct store_erase *erase, struct store_erased *ret, struct err *err);
-/* Runs; of an owner's content conversations with their files, too; of all content of an owner tasks and events. */
+/* Runs; of an owner's content conversations with their files, too; of all content of an owner tasks, events, snippets,
+ * tags, and the names of conversations wherever they are; the owner's tokens are revoked. */
 int store_forget(struct store *store, const struct store_erase *erase, struct store_erased *ret, struct err *err);
 /* What store_forget would do. */
 int store_forget_count(struct store *store, const struct store_erase *erase, struct store_erased *ret, struct err *err);

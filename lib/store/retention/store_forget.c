@@ -10,11 +10,13 @@
 #include "lib/store/audit/store_audit.h"
 #include "lib/store/blob/store_search.h"
 #include "lib/store/db/store_txn.h"
+#include "lib/store/record/store_token.h"
 #include "store_erase.h"
 #include "store_reserve.h"
 #include "store_retention_internal.h"
 
 #define FILE_ROWS 200
+#define NAME_ROWS 200
 
 static int number(struct store *store, enum store_sql which, const struct store_erase *erase, int64_t *ret,
 		  struct err *err)
@@ -122,7 +124,8 @@ static int forget_conversations(struct store *store, const struct store_erase *e
 
 static int owner_work(struct store_txn *txn, void *arg, struct err *err)
 {
-	static const enum store_sql statements[] = {SQL_FORGET_EVENTS, SQL_FORGET_TASKS, SQL_SNIPPET_FORGET};
+	static const enum store_sql statements[] = {SQL_FORGET_EVENTS, SQL_FORGET_TASKS, SQL_SNIPPET_FORGET,
+						    SQL_FORGET_PLACES, SQL_FORGET_TAGS};
 	int failed = 0;
 
 	for (size_t i = 0; failed == 0 && i < ARRAY_SIZE(statements); i++) {
@@ -131,6 +134,87 @@ static int owner_work(struct store_txn *txn, void *arg, struct err *err)
 		query_bind_text(&q, ":owner", arg);
 		failed = query_run(&q, NULL, err);
 	}
+	return failed;
+}
+
+struct naming {
+	const struct store_erase *erase;
+	int64_t gone; /* in one transaction */
+};
+
+static int names_work(struct store_txn *txn, void *arg, struct err *err)
+{
+	struct naming *naming = arg;
+	auto_query struct query q = query_begin(txn->conn, SQL_FORGET_NAMES);
+
+	query_bind_text(&q, ":owner", naming->erase->owner);
+	query_bind_int(&q, ":limit", NAME_ROWS);
+	return query_run(&q, &naming->gone, err);
+}
+
+/* The log has the names of conversations in details, also of those that expired. */
+static int places_work(struct store_txn *txn, void *arg, struct err *err)
+{
+	struct naming *naming = arg;
+	char place[SHA256_HEX_SIZE];
+	auto_query struct query q = query_begin(txn->conn, SQL_FORGET_PLACE_NEXT);
+
+	query_bind_text(&q, ":owner", naming->erase->owner);
+	int found = query_next(&q, err);
+
+	naming->gone = found > 0;
+	if (found <= 0)
+		return found;
+	query_copy(&q, 0, place, sizeof(place));
+	return store_txn_audit_erase(txn,
+				     &(struct store_audit_erasure){.type = "conversation",
+								   .id = place,
+								   .what = "content",
+								   .reason = "request",
+								   .owner = naming->erase->owner,
+								   .ticket = naming->erase->ticket},
+				     err);
+}
+
+static int forget_names(struct store *store, const struct store_erase *erase, struct err *err)
+{
+	static const store_work works[] = {names_work, places_work};
+	struct naming naming = {.erase = erase};
+	int failed = 0;
+
+	for (size_t i = 0; failed == 0 && i < ARRAY_SIZE(works); i++)
+		do
+			failed = store_commit_gently(store, works[i], &naming, err);
+		while (failed == 0 && naming.gone > 0);
+	return failed;
+}
+
+struct tokens {
+	const char *owner;
+	char (*ids)[ID_SIZE];
+	size_t count;
+};
+
+static int add_token(void *arg, const struct store_token *token)
+{
+	struct tokens *tokens = arg;
+
+	if (!streq(token->owner, tokens->owner) || token->revoked_us > 0)
+		return 0;
+	tokens->ids = xrealloc(tokens->ids, tokens->count + 1, sizeof(*tokens->ids));
+	memcpy(tokens->ids[tokens->count++], token->id, ID_SIZE);
+	return 0;
+}
+
+static int revoke_tokens(struct store *store, const char *owner, int64_t *ret_revoked, struct err *err)
+{
+	struct tokens tokens = {.owner = owner};
+	int failed = store_token_list(store, add_token, &tokens, err);
+
+	for (size_t i = 0; failed == 0 && i < tokens.count; i++)
+		failed = store_token_revoke(store, tokens.ids[i], NULL, err);
+	*ret_revoked = failed == 0 ? (int64_t)tokens.count : 0;
+	free(tokens.ids);
 	return failed;
 }
 
@@ -147,6 +231,16 @@ static int check(const struct store_erase *erase, struct err *err)
 	return 0;
 }
 
+/* What an owner has besides runs and conversations. The tokens first: nothing new begins. */
+static int forget_owner(struct store *store, const struct store_erase *erase, struct store_erased *ret, struct err *err)
+{
+	int failed = revoke_tokens(store, erase->owner, &ret->tokens, err);
+
+	if (failed == 0)
+		failed = store_commit(store, owner_work, unconst(erase->owner), err);
+	return failed == 0 ? forget_names(store, erase, err) : failed;
+}
+
 int store_forget(struct store *store, const struct store_erase *erase, struct store_erased *ret, struct err *err)
 {
 	int failed = check(erase, err);
@@ -159,7 +253,7 @@ int store_forget(struct store *store, const struct store_erase *erase, struct st
 	if (failed == 0 && with_conversations(erase))
 		failed = forget_conversations(store, erase, ret, err);
 	if (failed == 0 && with_conversations(erase) && erase->conversation == NULL && erase->before_us == INT64_MAX)
-		failed = store_commit(store, owner_work, unconst(erase->owner), err);
+		failed = forget_owner(store, erase, ret, err);
 	if (failed == 0)
 		failed = store_search_purge(store, err);
 	return failed < 0 ? err_wrap(err, "forgetting") : 0;
