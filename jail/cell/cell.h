@@ -37,6 +37,7 @@
 
 struct cell;
 
+#define TEMPLATE_JOINS 1000 /* then there is a new one */
 /* An interpreter that jails made ahead are joined from (cell_join.c). */
 struct template
 {
@@ -45,7 +46,10 @@ struct template
 	int pidfd_fd;
 	struct cgroup_group *group;
 	bool serves;
-	uint32_t number;            /* jails that it was asked to join */
+	uint32_t number; /* jails that it was asked to join */
+	uint32_t first;  /* of them, when it started */
+	int64_t started_us;
+	uint64_t key;               /* of the file of its interpreter */
 	int64_t started, joined;    /* templates, and jails, since the jailer's start */
 	unsigned asked;             /* jails of its language that were opened, of a private jailer */
 	int64_t deadline_us;        /* it is not waited for any longer */

@@ -163,7 +163,8 @@ struct cell {
 	int64_t init_cpu_us;
 	struct {
 		int namespaces[JOIN_NAMESPACES]; /* -1: it cannot be joined, or is */
-		bool joined, lost;               /* lost: it had joined */
+		uint64_t key;                    /* of the interpreter that waits */
+		bool joined, lost;               /* lost: its template was ended meanwhile */
 	} join;
 	bool parked; /* it was made ahead, and nothing ran in it */
 	int data_root, code_root;
@@ -237,6 +238,9 @@ void cell_template_asked(struct cells *cells, const struct runner *runner); /* a
 bool cell_template_possible(const struct cells *cells);
 bool cell_template_may_start(const struct cells *cells);
 void cell_template_start(struct cells *cells);
+bool cell_template_renew(struct cells *cells); /* ends one that is old: true */
+/* Is the interpreter on the host the one of that key? */
+bool cell_template_current(const struct cells *cells, uint64_t key);
 /* Kills it, because this failed (0: it did not answer), and the jail that is being joined. */
 void cell_template_end(struct cells *cells, const char *step, int error);
 struct cell *cell_template_joining(const struct cells *cells); /* that jail, or NULL */

@@ -112,7 +112,10 @@ void cell_join_prepare(struct cells *cells)
 		cell_template_start(cells);
 		return;
 	}
+	if (cell_template_renew(cells))
+		return;
 	template->deadline_us = clock_monotonic_us() + ANSWER_US;
+	cell->join.key = template->key;
 	cell_happened(cell, CELL_JOIN);
 	if (send_join(cell))
 		cell_template_end(cells, "order", errno);

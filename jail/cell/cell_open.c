@@ -320,8 +320,15 @@ void cells_prepare(struct cells *cells)
 	}
 }
 
-/* Those that were made before the runner's filters give way to others. A jail's /tmp belongs to its own namespace and
- * stays as it is. NULL: none. */
+/* Its init has the filters, and since it was joined no other interpreter was installed. */
+static bool may_be_given(const struct cell *cell, unsigned families)
+{
+	return (cell->families & families) == families &&
+	       (!cell->join.joined || cell_template_current(cell->cells, cell->join.key));
+}
+
+/* Those that nobody can be given any more give way to others. A jail's /tmp belongs to its own namespace and stays as it
+ * is. NULL: none. */
 static struct cell *find_parked(struct cells *cells, int64_t tmp_bytes, unsigned families)
 {
 	struct cell *found = NULL;
@@ -329,7 +336,7 @@ static struct cell *find_parked(struct cells *cells, int64_t tmp_bytes, unsigned
 	for (struct cell *cell = cells->first; cell && !(found && found->join.joined); cell = cell->next) {
 		if (cell->state != CELL_PARKED || cell->limits.tmp_bytes != tmp_bytes)
 			continue;
-		if ((cell->families & families) != families)
+		if (!may_be_given(cell, families))
 			cell_destroy(cell);
 		else if (!found || cell->join.joined)
 			found = cell;

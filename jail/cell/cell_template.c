@@ -3,7 +3,8 @@
  *
  * It is a process of the jailer's with mounts of its own (init_template.c) in a cgroup of its own. One that ends, errs
  * or does not answer is killed, with the jail that it was to join; after a pause, which doubles each time, there may be
- * a new one.
+ * a new one. One that is old, has joined many jails, or whose interpreter has been replaced on the host, makes way for
+ * a new one when a jail is to be joined.
  */
 #include <errno.h>
 #include <sched.h>
@@ -12,6 +13,7 @@
 #include <sys/epoll.h>
 #include <sys/pidfd.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -26,7 +28,8 @@
 #define START_US     10000000 /* until it serves */
 #define PAUSE_US     100000   /* before a new one; doubled each time */
 #define PAUSE_MAX_US 60000000
-#define RUNS_PRIVATE 2 /* of its language, before a private jailer has a template */
+#define RUNS_PRIVATE 2                  /* of its language, before a private jailer has a template */
+#define RENEW_US     INT64_C(600000000) /* a template's age at its last join */
 #define MEMORY_BYTES (INT64_C(512) << 20)
 #define PROCESSES    8
 #define CODE_BYTES   (INT64_C(16) << 20)
@@ -64,6 +67,38 @@ bool cell_template_possible(const struct cells *cells)
 bool cells_join_wanted(const struct cells *cells)
 {
 	return cells->template.runner && cells->template.asked >= RUNS_PRIVATE;
+}
+
+/* Whether a file of that name is still the one that it was: an upgrade puts another in its place. */
+static uint64_t interpreter_key(const struct cells *cells)
+{
+	auto_free char *path = xasprintf("%s%s", cells->root->path, cells->template.runner->interpreter);
+	struct stat st;
+
+	if (stat(path, &st))
+		return 0;
+	const int64_t seen[] = {(int64_t)st.st_ino, st.st_size, st.st_mtim.tv_sec, st.st_mtim.tv_nsec};
+	return fnv1a(FNV1A_BEGIN, seen, sizeof(seen));
+}
+
+bool cell_template_current(const struct cells *cells, uint64_t key)
+{
+	return key == interpreter_key(cells);
+}
+
+bool cell_template_renew(struct cells *cells)
+{
+	struct template *template = &cells->template;
+	const bool old = template->number - template->first >= TEMPLATE_JOINS ||
+			 clock_monotonic_us() - template->started_us >= RENEW_US ||
+			 !cell_template_current(cells, template->key);
+
+	if (!old)
+		return false;
+	template->serves = false;
+	template->again_us = clock_monotonic_us();
+	pidfd_send_signal(template->pidfd_fd, SIGKILL, NULL, 0);
+	return true;
 }
 
 struct cell *cell_template_joining(const struct cells *cells)
@@ -246,6 +281,9 @@ static int start_template(struct cells *cells, struct err *err)
 		steal_fd(&ours);
 	template->again_us = 0;
 	template->started++;
+	template->started_us = clock_monotonic_us();
+	template->first = template->number;
+	template->key = interpreter_key(cells);
 	template->deadline_us = clock_monotonic_us() + START_US;
 	return result;
 }

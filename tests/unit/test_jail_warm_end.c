@@ -154,6 +154,22 @@ static void nothing_left(void **state)
 	assert_int_equal(warm_count(service->client, "templates"), 1);
 }
 
+/* A template serves so many jails; what its copies have alike is not alike for ever. */
+static void template_renewed(void **state)
+{
+	struct service *service = *state;
+	int64_t runs = 0;
+
+	for (; warm_count(service->client, "templates") < 2; runs++) {
+		warm_await(service->client);
+		run_fine(service->client);
+	}
+	assert_true(runs <= TEMPLATE_JOINS);
+	assert_true(warm_count(service->client, "joined") >= TEMPLATE_JOINS);
+	warm_await(service->client);
+	run_fine(service->client);
+}
+
 static int on(void **state)
 {
 	warm_start(state, "on");
@@ -168,6 +184,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test_setup_teardown(waiting_killed, on, service_teardown),
 		cmocka_unit_test_setup_teardown(jailer_killed, on, service_teardown),
 		cmocka_unit_test_setup_teardown(nothing_left, on, service_teardown),
+		cmocka_unit_test_setup_teardown(template_renewed, on, service_teardown),
 	};
 
 	return try_run(tests, argc, argv, NULL, NULL);
