@@ -327,8 +327,8 @@ static bool may_be_given(const struct cell *cell, unsigned families)
 	       (!cell->join.joined || cell_template_current(cell->cells, cell->join.key));
 }
 
-/* Those that nobody can be given any more give way to others. A jail's /tmp belongs to its own namespace and stays as it
- * is. NULL: none. */
+/* Those that nobody can be given any more give way to others. A jail's /tmp belongs to its own namespace and stays as
+ * it is. NULL: none. */
 static struct cell *find_parked(struct cells *cells, int64_t tmp_bytes, unsigned families)
 {
 	struct cell *found = NULL;
