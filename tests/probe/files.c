@@ -14,16 +14,26 @@
 
 #include "probe.h"
 
-static int entries(const char *path)
+/* Names of other sandboxes (JAIL_DATA_NAMES), also in folders of their own; a folder that is not there has none. */
+static bool only_links_to_data(const char *folder, int depth)
 {
-	DIR *list = opendir(path);
-	int n = 0;
+	DIR *list = opendir(folder);
+	bool all = true;
 
-	for (struct dirent *entry; list && (entry = readdir(list));)
-		n += entry->d_name[0] != '.';
+	for (struct dirent *entry; all && list && (entry = readdir(list));) {
+		char path[512], target[8] = "";
+
+		if (entry->d_name[0] == '.')
+			continue;
+		snprintf(path, sizeof(path), "%s/%s", folder, entry->d_name);
+		if (readlink(path, target, sizeof(target) - 1) < 0)
+			all = depth > 0 && entry->d_type == DT_DIR && only_links_to_data(path, depth - 1);
+		else
+			all = strcmp(target, "/data") == 0;
+	}
 	if (list)
 		closedir(list);
-	return n;
+	return all;
 }
 
 static void read_secrets(void)
@@ -55,8 +65,10 @@ static void read_secrets(void)
 
 	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++)
 		refused(open(paths[i], O_RDONLY | O_CLOEXEC), "open %s", paths[i]);
-	holds(entries("/home") == 0, "/home has entries");
-	holds(entries("/mnt") <= 1, "/mnt has more than the jail's own link"); /* data, to /data */
+	static const char *const places[] = {"/home", "/mnt", "/kaggle"};
+
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++)
+		holds(only_links_to_data(places[i], 2), "%s has more than links to /data", places[i]);
 }
 
 static void write_read_only(void)
