@@ -1,13 +1,9 @@
 /*
- * grade_task.h - tasks as JSON Lines (HumanEval, HumanEvalPack, MBPP) and the samples that are graded.
+ * grade_task.h - tasks as JSON Lines and the samples that are graded.
  *
- * The members of a line say what it is: `prompt`, `test`, `entry_point` HumanEval; with `declaration` HumanEvalPack,
- * whose language is that of its `task_id` (Python/0, CPP/0, JavaScript/0, Go/0); `code` and `test_list` or `test` MBPP
- * and MBPP+. A line with other members that look like tests is refused: tests that nobody runs would let samples pass.
- *
- * A sample's `completion` (or `generation`) continues the prompt (HumanEvalPack: the declaration), of MBPP it is the
- * whole program; a `solution` is always the whole program. Of text with fences of Markdown the code in them counts
- * (grade_sample.c).
+ * The members of a line say of which format it is (grade_format.h). A sample's `completion` (or `generation`) continues
+ * what the task begins, or is a whole program where the task begins nothing; a `solution` is always the whole program.
+ * Of text with fences of Markdown the code in them counts (grade_sample.c).
  */
 #pragma once
 
@@ -17,13 +13,31 @@
 #include "lib/base/json.h"
 
 enum grade_tongue { GRADE_PYTHON, GRADE_CPP, GRADE_JAVASCRIPT, GRADE_GO };
-enum grade_layout { GRADE_HUMANEVAL, GRADE_PACK, GRADE_MBPP };
+/* How the output of a case of standard input is compared: token by token, numbers within 1e-5; or line by line after
+ * the blanks at their ends are gone, words as numbers where both are: exactly, or as numpy.allclose does. */
+enum grade_compare_kind { GRADE_TOKENS, GRADE_LINES, GRADE_LINES_CLOSE };
 
 struct grade_task {
 	char *id;
 	struct json_object *line; /* all of it; belongs to the list */
-	enum grade_layout layout;
 	enum grade_tongue tongue;
+	/* From its format (grade_format.h); the task's: */
+	char *entry;               /* the function in question; "" */
+	char *prefix;              /* comes before a sample that continues it; "" where samples are whole */
+	const char *header;        /* imports before any sample; NULL */
+	char *reference;           /* the task's own solution, or NULL */
+	char *test;                /* of a program of code and tests: its end; NULL */
+	char *before;              /* and its beginning, where the sample is a text in it; NULL */
+	struct json_object *suite; /* what the process of tests gets (Python, JavaScript); NULL */
+	struct json_object *cases; /* of standard input: objects of input and output; NULL */
+	enum grade_compare_kind compare;
+	double seconds;  /* the limit of CPU time; 0: the language's */
+	bool said;       /* somebody named the language */
+	bool alone;      /* tests and code cannot be split */
+	bool closes;     /* C++: the tests have the brace that ends the function */
+	bool expression; /* samples are an expression, the value of `entry` */
+	bool whole;      /* samples are whole programs */
+	bool plus;       /* of its cases some are more than the base */
 };
 struct grade_sample {
 	const struct grade_task *task;
@@ -56,8 +70,6 @@ void grade_tasks_clear(struct grade_tasks *tasks);
 
 /* The task's own solution as a sample; its text is NULL where there is none. */
 struct grade_sample grade_task_reference(const struct grade_task *task);
-/* The part before a sample: prompt, declaration or nothing. */
-const char *grade_task_prefix(const struct grade_task *task);
 /* A member's text, "" where there is none. */
 const char *grade_task_member(const struct grade_task *task, const char *name);
 /* The program of a sample, with the part before it; the caller's. */
