@@ -287,15 +287,231 @@ static int read_ds1000(struct grade_task *task, struct err *err)
 	return 0;
 }
 
+/* -------- cases of arguments -------------------------------------------------------------------------- */
+
+static void add_member(struct grade_task *task, const char *name)
+{
+	struct json_object *value = NULL;
+
+	if (json_object_object_get_ex(task->line, name, &value))
+		json_add(task->suite, name, json_object_get(value));
+}
+
+static int read_evalplus(struct grade_task *task, struct err *err)
+{
+	(void)err;
+	task->prefix = xstrdup(member(task, "prompt"));
+	new_suite(task, task->prefix, NULL);
+	json_add_string(task->suite, "cases", "evalplus");
+	json_add_string(task->suite, "id", task->id);
+	auto_free char *reference = xasprintf("%s%s", task->prefix, member(task, "canonical_solution"));
+	json_add_string(task->suite, "solution", reference);
+	add_member(task, "base_input");
+	add_member(task, "plus_input");
+	add_member(task, "atol");
+	task->plus = true;
+	return 0;
+}
+
+static int read_cruxeval(struct grade_task *task, struct err *err)
+{
+	(void)err;
+	free(task->entry);
+	task->entry = xstrdup("prediction");
+	task->prefix = xstrdup("");
+	new_suite(task, member(task, "code"), NULL);
+	json_add_string(task->suite, "cases", "cruxeval");
+	add_member(task, "input");
+	add_member(task, "output");
+	task->expression = true;
+	return 0;
+}
+
+/* -------- cases of standard input, or of arguments ---------------------------------------------------- */
+
+/* What solutions to such problems take for granted. */
+static const char usual_imports[] =
+	"import bisect, collections, copy, datetime, functools, heapq, io, itertools, json, math, operator, os, random, re, "
+	"statistics, string, sys, time\n"
+	"from bisect import *\nfrom collections import *\nfrom copy import *\nfrom functools import *\nfrom heapq import *\n"
+	"from itertools import *\nfrom math import *\nfrom operator import *\nfrom random import *\nfrom string import *\n"
+	"from typing import *\nfrom builtins import *\nsys.setrecursionlimit(50000)\n";
+
+static void add_case(struct grade_task *task, struct json_object *input, struct json_object *output)
+{
+	struct json_object *one = json_object_new_object();
+
+	if (!task->cases)
+		task->cases = json_object_new_array();
+	json_add(one, "input", json_object_get(input));
+	json_add(one, "output", json_object_get(output));
+	json_object_array_add(task->cases, one);
+}
+
+static void add_pairs(struct grade_task *task, struct json_object *pairs)
+{
+	struct json_object *inputs = json_get(pairs, "inputs", json_type_array);
+	struct json_object *outputs = json_get(pairs, "outputs", json_type_array);
+
+	inputs = inputs ? inputs : json_get(pairs, "input", json_type_array);
+	outputs = outputs ? outputs : json_get(pairs, "output", json_type_array);
+	size_t count = inputs && outputs ? MIN(json_object_array_length(inputs), json_object_array_length(outputs)) : 0;
+	for (size_t i = 0; i < count; i++)
+		add_case(task, json_object_array_get_idx(inputs, i), json_object_array_get_idx(outputs, i));
+}
+
+/* Cases are there; they become arguments of a function where `function` names one. */
+static int finish_cases(struct grade_task *task, const char *function, const char *kind, struct err *err)
+{
+	if (!task->cases)
+		return err_set(err, ERR_INVALID, "task %s has no test cases", task->id);
+	task->prefix = xstrdup("");
+	task->header = usual_imports;
+	task->whole = true;
+	if (!function)
+		return 0;
+	free(task->entry);
+	task->entry = xstrdup(function);
+	new_suite(task, "", NULL);
+	json_add_string(task->suite, "cases", kind);
+	json_add(task->suite, "list", task->cases);
+	task->cases = NULL;
+	return 0;
+}
+
+/* A member that is JSON as text. */
+static struct json_object *inner(const struct grade_task *task, const char *name, struct err *err)
+{
+	const char *text = member(task, name);
+	struct json_object *object = NULL;
+
+	if (json_parse(text, strlen(text), &object, err) < 0)
+		err_wrap(err, "task %s, %s", task->id, name);
+	return object;
+}
+
+static int read_apps(struct grade_task *task, struct err *err)
+{
+	auto_json struct json_object *pairs = inner(task, "input_output", err);
+
+	if (!pairs)
+		return -ERR_INVALID;
+	add_pairs(task, pairs);
+	if (!task->reference && *member(task, "solutions")) {
+		auto_json struct json_object *solutions = inner(task, "solutions", NULL);
+		const char *first = json_object_is_type(solutions, json_type_array)
+					    ? json_object_get_string(json_object_array_get_idx(solutions, 0))
+					    : NULL;
+
+		task->reference = first ? xstrdup(first) : NULL;
+	}
+	task->compare = GRADE_LINES_CLOSE;
+	return finish_cases(task, json_get_string(pairs, "fn_name"), "apps", err);
+}
+
+static int read_codecontests(struct grade_task *task, struct err *err)
+{
+	static const char *const members[] = {"public_tests", "private_tests", "generated_tests"};
+	struct json_object *limit = json_get(task->line, "time_limit", json_type_object);
+	struct json_object *seconds = NULL;
+
+	for (size_t i = 0; i < ARRAY_SIZE(members); i++)
+		add_pairs(task, json_get(task->line, members[i], json_type_object));
+	if (limit && json_object_object_get_ex(limit, "seconds", &seconds))
+		task->seconds = json_object_get_double(seconds);
+	else if (json_object_object_get_ex(task->line, "time_limit", &seconds))
+		task->seconds = json_object_get_double(seconds);
+	struct json_object *solutions = json_get(task->line, "solutions", json_type_object);
+	struct json_object *languages = json_get(solutions, "language", json_type_array);
+	struct json_object *texts = json_get(solutions, "solution", json_type_array);
+	for (size_t i = 0; languages && texts && !task->reference && i < json_object_array_length(texts); i++)
+		if (json_object_get_int(json_object_array_get_idx(languages, i)) == CODECONTESTS_PYTHON3)
+			task->reference = xstrdup(json_object_get_string(json_object_array_get_idx(texts, i)));
+	task->compare = GRADE_TOKENS;
+	return finish_cases(task, NULL, NULL, err);
+}
+
+static int read_livecodebench(struct grade_task *task, struct err *err)
+{
+	static const char *const members[] = {"public_test_cases", "private_test_cases"};
+	auto_json struct json_object *metadata = *member(task, "metadata") ? inner(task, "metadata", NULL) : NULL;
+	bool functional = false;
+
+	for (size_t i = 0; i < ARRAY_SIZE(members); i++) {
+		auto_json struct json_object *list = NULL;
+		const char *text = member(task, members[i]);
+
+		if (!*text)
+			continue;
+		int result = text[strspn(text, " \t\r\n")] == '['
+				     ? json_parse(text, strlen(text), &list, err)
+				     : grade_lines_packed(text, &list, err);
+		if (result < 0)
+			return err_wrap(err, "task %s, %s", task->id, members[i]);
+		for (size_t k = 0; k < json_object_array_length(list); k++) {
+			struct json_object *one = json_object_array_get_idx(list, k);
+			const char *type = json_get_string(one, "testtype");
+
+			functional = functional || (type && streq(type, "functional"));
+			add_case(task, json_get(one, "input", json_type_string),
+				 json_get(one, "output", json_type_string));
+		}
+	}
+	const char *function = metadata ? json_get_string(metadata, "func_name") : NULL;
+	if (functional && !function)
+		return err_set(err, ERR_INVALID, "task %s: its metadata names no function (func_name)", task->id);
+	task->seconds = 6;
+	task->compare = GRADE_LINES;
+	return finish_cases(task, functional ? function : NULL, "livecodebench", err);
+}
+
+static int read_verifiable(struct grade_task *task, struct err *err)
+{
+	struct json_object *object = json_get(task->line, "verification_info", json_type_object);
+	auto_json struct json_object *info =
+		object ? json_object_get(object) : inner(task, "verification_info", err);
+	struct json_object *list = json_get(info, "test_cases", json_type_array);
+	const char *language = json_get_string(info, "language"), *function = NULL;
+
+	if (!list)
+		return err_set(err, ERR_INVALID, "task %s: its verification_info has no test_cases", task->id);
+	if (language && !task->said && find_tongue(language, strlen(language), &task->tongue) < 0)
+		return err_set(err, ERR_INVALID,
+			       "task %s: no tasks are graded in the language %s: python, cpp, javascript or go",
+			       task->id, language);
+	for (size_t i = 0; i < json_object_array_length(list); i++) {
+		struct json_object *one = json_object_array_get_idx(list, i), *input = NULL, *output = NULL;
+		const char *type = json_get_string(one, "type");
+
+		json_object_object_get_ex(one, "input", &input);
+		json_object_object_get_ex(one, "output", &output);
+		if (type && streq(type, "function_call"))
+			function = json_get_string(one, "fn_name");
+		else if (type && !streq(type, "stdin_stdout"))
+			return err_set(err, ERR_INVALID, "task %s: test cases of the type %s are not known", task->id,
+				       type);
+		add_case(task, input, output);
+	}
+	task->compare = GRADE_LINES_CLOSE;
+	return finish_cases(task, function, "apps", err);
+}
+
 /* -------- the table ----------------------------------------------------------------------------------- */
 
 static const struct format formats[] = {
+	{"evalplus", {"base_input", "plus_input", "canonical_solution", "prompt", "entry_point"},
+	 {"contract", "assertion", "atol"}, read_evalplus, "canonical_solution"},
 	{"MultiPL-E", {"tests", "prompt", "language", "name"}, {"doctests", "test_dir"}, read_multipl_e, NULL},
 	{"BigCodeBench", {"complete_prompt", "test", "entry_point"}, {NULL}, read_bigcodebench, "canonical_solution"},
 	{"DS-1000", {"code_context", "metadata", "prompt"}, {NULL}, read_ds1000, "reference_code"},
 	{"HumanEvalPack, HumanEval-X", {"declaration", "test", "prompt"}, {"test_setup", "example_test"}, read_pack,
 	 "canonical_solution"},
 	{"HumanEval", {"prompt", "test", "entry_point"}, {NULL}, read_humaneval, "canonical_solution"},
+	{"LiveCodeBench", {"question_id", "public_test_cases|private_test_cases"}, {NULL}, read_livecodebench, NULL},
+	{"APPS, TACO", {"input_output"}, {NULL}, read_apps, NULL},
+	{"CodeContests", {"name", "public_tests|private_tests"}, {"generated_tests"}, read_codecontests, NULL},
+	{"verifiable-coding-problems", {"verification_info"}, {NULL}, read_verifiable, "gold_standard_solution"},
+	{"CRUXEval", {"input", "output", "code"}, {NULL}, read_cruxeval, "output"},
 	{"MBPP", {"code", "test_list|test"}, {"test_setup_code", "test_imports", "challenge_test_list"}, read_mbpp,
 	 "code"},
 };

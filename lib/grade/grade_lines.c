@@ -5,6 +5,7 @@
 #include <archive_entry.h>
 #include <string.h>
 
+#include "lib/base/text.h"
 #include "lib/base/util.h"
 
 #define LINES_BYTES (512 << 20) /* of a file, decompressed */
@@ -38,6 +39,21 @@ static int read_all(struct archive *archive, const char *path, struct buf *out, 
 	return 0;
 }
 
+/* One line, which is added to `lines`. */
+static int read_line(const char *text, size_t length, struct json_object *lines, struct err *err)
+{
+	struct json_object *line = NULL;
+	int result = json_parse(text, length, &line, err);
+
+	if (result == 0 && !json_object_is_type(line, json_type_object))
+		result = err_set(err, ERR_INVALID, "not an object");
+	if (result < 0)
+		json_object_put(line);
+	else
+		json_object_array_add(lines, line);
+	return result;
+}
+
 int grade_lines_read(const char *path, grade_lines_bad *bad, void *arg, struct json_object **ret, struct err *err)
 {
 	static const char mark[] = "\xef\xbb\xbf"; /* of byte order, which editors leave */
@@ -48,43 +64,106 @@ int grade_lines_read(const char *path, grade_lines_bad *bad, void *arg, struct j
 
 	buf_init(&text, LINES_BYTES);
 	int result = read_all(archive, path, &text, err);
-	for (char *at = text.data + (str_starts(text.data, mark) ? 3 : 0), *end = text.data + text.length;
-	     result == 0 && at < end; number++) {
-		char *newline = memchr(at, '\n', (size_t)(end - at));
+	if (result < 0)
+		return result;
+	const char *at = text.data + (str_starts(text.data, mark) ? 3 : 0), *end = text.data + text.length;
+	if (at[strspn(at, " \t\r\n")] == '[')
+		return json_parse(at, (size_t)(end - at), ret, err) < 0 ? err_wrap(err, "%s", path) : 0;
+	for (; at < end; number++) {
+		const char *newline = memchr(at, '\n', (size_t)(end - at));
 		size_t length = (size_t)((newline ? newline : end) - at);
-		struct json_object *line = NULL;
 
-		if (strspn(at, " \t\r") < length) {
-			result = json_parse(at, length, &line, err);
-			if (result == 0 && !json_object_is_type(line, json_type_object))
-				result = err_set(err, ERR_INVALID, "not an object");
-			if (result < 0) {
-				json_object_put(steal(&line));
-				result = err_wrap(err, "%s, line %zu", path, number + 1);
-				if (!bad)
-					return result;
-				bad(arg, err->text);
-				*err = ERR_INIT;
-				result = 0;
-			}
-			if (number == LINES_MAX)
-				return err_set(err, ERR_LIMIT, "%s has more than %d lines", path, LINES_MAX);
-			if (line)
-				json_object_array_add(lines, line);
+		if (number == LINES_MAX)
+			return err_set(err, ERR_LIMIT, "%s has more than %d lines", path, LINES_MAX);
+		if (strspn(at, " \t\r") < length && read_line(at, length, lines, err) < 0) {
+			result = err_wrap(err, "%s, line %zu", path, number + 1);
+			if (!bad)
+				return result;
+			bad(arg, err->text);
+			*err = ERR_INIT;
 		}
 		at += length + 1;
 	}
-	if (result == 0)
-		*ret = steal(&lines);
-	return result;
+	*ret = steal(&lines);
+	return 0;
 }
 
 char *grade_line_id(struct json_object *line)
 {
-	struct json_object *id = NULL;
+	static const char *const names[] = {"task_id", "problem_id", "question_id", "id", "name"};
+	struct json_object *metadata = json_get(line, "metadata", json_type_object), *id = NULL;
 
-	json_object_object_get_ex(line, "task_id", &id);
-	return json_object_is_type(id, json_type_string) || json_object_is_type(id, json_type_int)
-		       ? xstrdup(json_object_get_string(id))
-		       : NULL;
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		for (int inner = 0; inner < (metadata ? 2 : 1); inner++)
+			if (json_object_object_get_ex(inner ? metadata : line, names[i], &id) &&
+			    (json_object_is_type(id, json_type_string) || json_object_is_type(id, json_type_int)))
+				return xstrdup(json_object_get_string(id));
+	return NULL;
+}
+
+/* -------- packed -------------------------------------------------------------------------------------- */
+
+/* zlib's format as gzip's: the same data in another wrapping, whose check is not looked at. */
+static int inflate(const struct buf *packed, struct buf *ret, struct err *err)
+{
+	static const char head[] = "\x1f\x8b\x08\0\0\0\0\0\0\xff", tail[8];
+	__attribute__((cleanup(archive_pointer))) struct archive *archive = archive_read_new();
+	auto_buf struct buf wrapped = {0};
+	struct archive_entry *entry;
+	char block[65536];
+	la_ssize_t n = 0;
+
+	if (packed->length < 6)
+		return err_set(err, ERR_INVALID, "not zlib's format");
+	buf_init(&wrapped, LINES_BYTES);
+	buf_add(&wrapped, head, sizeof(head) - 1);
+	buf_add(&wrapped, packed->data + 2, packed->length - 6);
+	buf_add(&wrapped, tail, sizeof(tail));
+	archive_read_support_filter_gzip(archive);
+	archive_read_support_format_raw(archive);
+	if (archive_read_open_memory(archive, wrapped.data, wrapped.length) != ARCHIVE_OK ||
+	    archive_read_next_header(archive, &entry) != ARCHIVE_OK)
+		return err_set(err, ERR_INVALID, "not zlib's format");
+	while ((n = archive_read_data(archive, block, sizeof(block))) > 0)
+		buf_add(ret, block, (size_t)n);
+	return n < 0 || ret->overflow ? err_set(err, ERR_INVALID, "not zlib's format, or too much") : 0;
+}
+
+/* The text in a pickle that is a text, and nothing else: no other instruction is ever looked at. */
+static int pickled_text(const struct buf *pickle, const char **ret, size_t *ret_length, struct err *err)
+{
+	const unsigned char *at = (const unsigned char *)pickle->data, *end = at + pickle->length;
+	size_t width = 0;
+
+	if (end - at > 2 && at[0] == 0x80) /* PROTO */
+		at += 2;
+	if (end - at > 9 && at[0] == 0x95) /* FRAME */
+		at += 9;
+	if (end - at > 9)
+		width = *at == 0x8c ? 1 : *at == 'X' ? 4 : *at == 0x8d ? 8 : 0; /* of a string's length */
+	*ret_length = 0;
+	for (size_t i = 0; i < width; i++)
+		*ret_length |= (size_t)at[1 + i] << (8 * i);
+	if (width == 0 || *ret_length > (size_t)(end - at) - 1 - width)
+		return err_set(err, ERR_INVALID, "a pickle of something else than a text");
+	*ret = (const char *)at + 1 + width;
+	return 0;
+}
+
+int grade_lines_packed(const char *text, struct json_object **ret, struct err *err)
+{
+	auto_buf struct buf packed = {0}, pickle = {0};
+	const char *inner = NULL;
+	size_t length = 0;
+
+	buf_init(&packed, LINES_BYTES);
+	buf_init(&pickle, LINES_BYTES);
+	int result = base64_decode(text, strlen(text), &packed, err);
+	if (result == 0)
+		result = inflate(&packed, &pickle, err);
+	if (result == 0)
+		result = pickled_text(&pickle, &inner, &length, err);
+	if (result == 0)
+		result = json_parse(inner, length, ret, err);
+	return result;
 }
