@@ -360,35 +360,9 @@ static int converse(struct talk *talk, struct err *err)
 
 /* -------- what is said -------------------------------------------------------------------------------- */
 
-static void add_tests(struct json_object *tests, struct json_object *line, const char *member)
-{
-	struct json_object *list = json_get(line, member, json_type_array);
-	const char *one = json_get_string(line, member);
-
-	if (one && *one)
-		json_object_array_add(tests, json_object_new_string(one));
-	for (size_t i = 0; list && i < json_object_array_length(list); i++)
-		json_object_array_add(tests, json_object_get(json_object_array_get_idx(list, i)));
-}
-
 static void put_task(struct channel *channel, const struct grade_task *task)
 {
-	auto_json struct json_object *object = json_object_new_object();
-	struct json_object *tests = json_object_new_array();
-	bool mbpp = task->layout == GRADE_MBPP;
-
-	json_add_string(object, "given", mbpp ? NULL : grade_task_prefix(task));
-	json_add_string(object, "entry", mbpp ? NULL : grade_task_member(task, "entry_point"));
-	json_add_string(object, "reference", mbpp ? grade_task_member(task, "code") : NULL);
-	json_add_string(object, "call", task->layout == GRADE_HUMANEVAL ? "check" : NULL);
-	if (mbpp) {
-		add_tests(tests, task->line, "test_imports");
-		add_tests(tests, task->line, "test_setup_code");
-		add_tests(tests, task->line, "test_list");
-	}
-	add_tests(tests, task->line, "test");
-	json_add(object, "tests", tests);
-	json_print(&channel->to, object);
+	json_print(&channel->to, task->suite);
 	buf_putc(&channel->to, '\n');
 }
 
@@ -438,6 +412,14 @@ int grade_exam_leave(struct jail_client *client, struct grade_exam_result *resul
 	return failed;
 }
 
+static void take_counts(struct json_object *verdict, struct grade_exam_result *result)
+{
+	result->tests = json_object_get_int64(json_get(verdict, "tests", json_type_int));
+	result->passed = json_object_get_int64(json_get(verdict, "passed", json_type_int));
+	result->base_tests = json_object_get_int64(json_get(verdict, "base_tests", json_type_int));
+	result->base_passed = json_object_get_int64(json_get(verdict, "base_passed", json_type_int));
+}
+
 /* Ends the candidate where the verdict is known; only if it has passed, nobody waits for that end. */
 static int part(struct talk *talk, struct grade_exam_result *result, struct err *err)
 {
@@ -447,6 +429,7 @@ static int part(struct talk *talk, struct grade_exam_result *result, struct err 
 	if (!talk->candidate->once.over && (settled || talk->broken))
 		jail_cancel(talk->candidate->once.jail);
 	channel_clear(&talk->candidate->channel);
+	take_counts(talk->verdict, result);
 	if (settled && streq(end, "passed") && !talk->broken) {
 		GRADE_SAY(result, GRADE_AC, "passed");
 		note_end(talk->candidate);

@@ -28,6 +28,8 @@ static const char examiner_py[] =
 
 #include "exam/shared.py.inc"
 
+#include "exam/cases.py.inc"
+
 #include "exam/examiner.py.inc"
 	;
 static const char candidate_py[] =
@@ -97,36 +99,24 @@ static void add_buf(struct grade_source *source, const char *name, const struct 
 
 /* -------- Python and JavaScript ----------------------------------------------------------------------- */
 
-static void put_list(struct buf *text, const struct grade_task *task, const char *member)
-{
-	struct json_object *list = json_get(task->line, member, json_type_array);
-
-	for (size_t i = 0; list && i < json_object_array_length(list); i++) {
-		const char *line = json_object_get_string(json_object_array_get_idx(list, i));
-
-		buf_printf(text, "%s\n", line ? line : "");
-	}
-}
-
 static void compose_script(const struct grade_sample *sample, struct grade_source *ret)
 {
 	const struct grade_task *task = sample->task;
-	auto_free char *program = grade_sample_program(sample);
 	const struct grade_text *alone = &grade_texts[task->tongue].alone;
+	auto_free char *program = grade_sample_program(sample);
 	bool python = task->tongue == GRADE_PYTHON;
 	auto_buf struct buf text = {0};
 
 	buf_init(&text, PROGRAM_BYTES);
-	if (task->layout == GRADE_MBPP)
-		put_list(&text, task, "test_imports");
-	buf_printf(&text, "%s\n", program);
-	if (task->layout == GRADE_MBPP) {
-		buf_printf(&text, "%s\n", grade_task_member(task, "test_setup_code"));
-		put_list(&text, task, "test_list");
+	if (task->before) {
+		auto_json struct json_object *code = json_object_new_string(program);
+
+		buf_printf(&text, "%s\nsallyport_sample = ", task->before);
+		json_print(&text, code);
+		buf_printf(&text, "\n%s\n", task->test);
+	} else {
+		buf_printf(&text, "%s\n%s\n", program, task->test ? task->test : "");
 	}
-	buf_printf(&text, "%s\n", grade_task_member(task, "test"));
-	if (task->layout == GRADE_HUMANEVAL)
-		buf_printf(&text, "check(%s)\n", grade_task_member(task, "entry_point"));
 	add_text(ret, python ? "alone.py" : "alone.cjs", alone->data, alone->length);
 	add_buf(ret, python ? "program.py" : "program.js", &text);
 }
@@ -182,7 +172,7 @@ static bool names_member(const char *test, const char *name)
 
 static void read_function(const struct grade_task *task, struct cpp_function *ret)
 {
-	char *head = xstrdup(grade_task_prefix(task));
+	char *head = xstrdup(task->prefix);
 	size_t length = strlen(head);
 
 	while (length > 0 && isspace((unsigned char)head[length - 1]))
@@ -202,7 +192,7 @@ static void read_function(const struct grade_task *task, struct cpp_function *re
 	ret->at = signature + at;
 	ret->name = xstrndup(signature + at, end - at);
 	ret->replaced = end > at && !str_starts(signature, "template") &&
-			!names_member(grade_task_member(task, "test"), ret->name);
+			!names_member(task->test, ret->name);
 }
 
 static void function_clear(struct cpp_function *function)
@@ -244,7 +234,7 @@ static void put_replaced(struct buf *text, const struct cpp_function *function, 
 /* One program: the function is only declared before the tests, which get the one of exactly this type. */
 static void put_cpp_alone(struct buf *text, const struct cpp_function *function, const struct grade_sample *sample)
 {
-	const char *test = grade_task_member(sample->task, "test");
+	const char *test = sample->task->test;
 
 	if (!function->signature) {
 		buf_printf(text, "%s\n%s\n", function->head, sample->text);
@@ -256,7 +246,7 @@ static void put_cpp_alone(struct buf *text, const struct cpp_function *function,
 		put_replaced(text, function, test, false);
 	else
 		put_cpp_tests(text, test);
-	buf_printf(text, "\n%s{\n%s\n", function->signature, sample->text);
+	buf_printf(text, "\n%s{\n%s\n%s", function->signature, sample->text, sample->task->closes ? "}\n" : "");
 }
 
 static void put_cpp_part(struct buf *text, const struct cpp_function *function, const struct grade_sample *sample,
@@ -266,14 +256,14 @@ static void put_cpp_part(struct buf *text, const struct cpp_function *function, 
 
 	if (part == GRADE_TESTS) {
 		buf_add(text, function->head, before);
-		put_replaced(text, function, grade_task_member(sample->task, "test"), true);
+		put_replaced(text, function, sample->task->test, true);
 		buf_puts(text, "#include \"tests.hpp\"\n");
 		return;
 	}
 	buf_puts(text, "#define main sallyport_their_main\n");
 	if (!sample->whole)
 		buf_printf(text, "%.*s%s{\n", (int)before, function->head, function->signature);
-	buf_printf(text, "%s\n#undef main\n", sample->text);
+	buf_printf(text, "%s\n%s#undef main\n", sample->text, sample->task->closes && !sample->whole ? "}\n" : "");
 	put_type(text, function);
 	buf_printf(text,
 		   "int main()\n{\n\treturn sallyport::server<decltype(sallyport_type_of_%s)>::serve("
@@ -284,7 +274,7 @@ static void put_cpp_part(struct buf *text, const struct cpp_function *function, 
 static void compose_cpp(const struct grade_sample *sample, enum grade_part part, enum grade_headers headers,
 			struct grade_source *ret)
 {
-	const char *test = grade_task_member(sample->task, "test");
+	const char *test = sample->task->test;
 	struct cpp_function function;
 	auto_buf struct buf text = {0};
 
@@ -428,13 +418,11 @@ static char *go_signature(const char *prefix, const char *name, size_t *ret_befo
 static void compose_go(const struct grade_sample *sample, enum grade_part part, struct grade_source *ret)
 {
 	const struct grade_task *task = sample->task;
-	const char *name = grade_task_member(task, "entry_point"), *prefix = grade_task_prefix(task);
+	const char *name = task->entry, *prefix = task->prefix;
 	size_t before = 0;
 	auto_free char *signature = go_signature(prefix, name, &before);
 	auto_free char *code = part == GRADE_TESTS ? xasprintf("%.*s\n", (int)before, prefix)
 						   : grade_sample_program(sample);
-	auto_free char *tests =
-		xasprintf("%s\n%s\n", grade_task_member(task, "test_setup"), grade_task_member(task, "test"));
 	struct go_imports imports = {.count = 0};
 	auto_buf struct buf ignored = {0}, body = {0}, test_body = {0};
 
@@ -446,7 +434,7 @@ static void compose_go(const struct grade_sample *sample, enum grade_part part, 
 	go_strip(go_usual, &imports, &ignored);
 	go_strip(grade_task_member(task, "import"), &imports, &ignored);
 	go_strip(code, &imports, &body);
-	go_strip(tests, &imports, &test_body);
+	go_strip(task->test, &imports, &test_body);
 	if (part == GRADE_TESTS) {
 		const char *type = signature + 5 + strlen(name);
 
@@ -468,13 +456,24 @@ static void compose_go(const struct grade_sample *sample, enum grade_part part, 
 		free(imports.lines[i]);
 }
 
+static void compose_plain(const struct grade_sample *sample, struct grade_source *ret)
+{
+	static const char *const names[] = {"main.py", "main.cpp", "main.js", "main.go"};
+	auto_free char *program = sample->task->tongue == GRADE_PYTHON ? grade_sample_program(sample)
+								       : xstrdup(sample->text);
+
+	add_text(ret, names[sample->task->tongue], program, strlen(program));
+}
+
 void grade_compose(const struct grade_sample *sample, enum grade_part part, enum grade_headers headers,
 		   struct grade_source *ret)
 {
 	const struct grade_task *task = sample->task;
 
 	*ret = (struct grade_source){.name = xstrdup(task->id), .runner = xstrdup(grade_tongue_text(task->tongue))};
-	if (task->tongue == GRADE_CPP)
+	if (part == GRADE_PLAIN)
+		compose_plain(sample, ret);
+	else if (task->tongue == GRADE_CPP)
 		compose_cpp(sample, part, headers, ret);
 	else if (task->tongue == GRADE_GO)
 		compose_go(sample, part, ret);
