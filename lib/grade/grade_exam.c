@@ -31,7 +31,9 @@ bool grade_exam_compiles(const struct grade_task *task)
 
 struct jail_limits grade_exam_limits(const struct grade_exam *exam, const struct grade_task *task)
 {
-	double limit = exam->time_limit > 0 ? exam->time_limit : grade_exam_compiles(task) ? 10 : 3;
+	double limit = exam->time_limit > 0 ? exam->time_limit
+		       : task->seconds > 0    ? task->seconds
+		       : grade_exam_compiles(task) ? 10 : 3;
 	int64_t limit_us = (int64_t)(limit * 1e6);
 
 	return (struct jail_limits){

@@ -31,6 +31,8 @@ struct grade_exam_result {
 	bool apart;      /* the suite asked for what cannot cross; the verdict says nothing */
 	char message[GRADE_MESSAGE];
 	int64_t cpu_us, wall_us;
+	int64_t tests, passed;           /* cases; 0 tests: the suite has no such parts */
+	int64_t base_tests, base_passed; /* of them, evalplus' base */
 	struct grade_candidate *leaving; /* NULL, or it has passed and its jail is ending: grade_exam_leave */
 };
 
@@ -81,7 +83,7 @@ extern const struct grade_texts grade_texts[];
 enum grade_headers { GRADE_OWN_HEADERS, GRADE_USUAL_HEADERS };
 /* Code and tests as one program, or one of two, which has no files where the task cannot be split. The caller's
  * (grade_source_clear). */
-enum grade_part { GRADE_ALONE, GRADE_TESTS, GRADE_CODE };
+enum grade_part { GRADE_ALONE, GRADE_TESTS, GRADE_CODE, GRADE_PLAIN /* the sample as it is */ };
 void grade_compose(const struct grade_sample *sample, enum grade_part part, enum grade_headers headers,
 		   struct grade_source *ret);
 /* The program of a sample, compiled where its language is. */

@@ -7,6 +7,7 @@
  */
 #include "grade_run.h"
 #include "grade_memory.h"
+#include "grade_stdin.h"
 
 #include "jail/client/client_runners.h"
 #include "lib/base/util.h"
@@ -61,7 +62,7 @@ static enum suite find_suite(const struct grade_exam *exam, const struct grade_s
 	const struct grade_sample reference = grade_task_reference(sample->task);
 	struct grade_exam_result result = {.apart = true};
 
-	if (!reference.text)
+	if (!reference.text || !sample->task->test) /* or its tests are no program */
 		return SPLITS;
 	if (!streq(reference.text, sample->text))
 		grade_exam_apart(exam, &reference, &result);
@@ -106,6 +107,10 @@ static void examine(struct work *work, const struct grade_exam *exam, const stru
 		*ret = (struct grade_exam_result){0};
 		return GRADE_SAY(ret, GRADE_RTE, "failed: the completion holds a NUL");
 	}
+	if (sample->task->cases)
+		return grade_stdin_exam(exam, sample, ret);
+	if (sample->task->alone)
+		return examine_alone(work, exam, sample, ret);
 	pthread_mutex_lock(&work->pool.lock);
 	suite = state->suite;
 	pthread_mutex_unlock(&work->pool.lock);
@@ -164,6 +169,10 @@ static void recall_all(struct work *work)
 			.premature = json_object_get_boolean(json_get(found, "premature", json_type_boolean)),
 			.in_process = json_object_get_boolean(json_get(found, "in_process", json_type_boolean)),
 			.cpu_us = json_object_get_int64(json_get(found, "cpu", json_type_int)),
+			.tests = json_object_get_int64(json_get(found, "tests", json_type_int)),
+			.passed = json_object_get_int64(json_get(found, "passed", json_type_int)),
+			.base_tests = json_object_get_int64(json_get(found, "base_tests", json_type_int)),
+			.base_passed = json_object_get_int64(json_get(found, "base_passed", json_type_int)),
 			.wall_us = json_object_get_int64(json_get(found, "wall", json_type_int)),
 		};
 		if (!verdict || !text || grade_verdict_parse(verdict, &result.verdict))
@@ -203,6 +212,10 @@ static void put(struct work *work, size_t index, const struct grade_exam_result 
 	json_add_string(object, "text", result->message);
 	json_add_int(object, "cpu", result->cpu_us);
 	json_add_int(object, "wall", result->wall_us);
+	json_add_int(object, "tests", result->tests);
+	json_add_int(object, "passed", result->passed);
+	json_add_int(object, "base_tests", result->base_tests);
+	json_add_int(object, "base_passed", result->base_passed);
 	pthread_mutex_lock(&work->pool.lock);
 	work->slots[index].result = *result;
 	work->slots[index].done = true;

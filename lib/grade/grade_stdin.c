@@ -1,0 +1,238 @@
+/*
+ * grade_stdin.c - see grade_stdin.h.
+ *
+ * The program is made once and run once a case, each time in a new jail, which sees its input and nothing of the
+ * expected output. What is compared here follows the formats' own harnesses, in three kinds (grade_task.h): all ignore
+ * blanks at the ends of lines; they differ in whether lines or only words count, and in how near a number must be.
+ */
+#include "grade_stdin.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "grade_compare.h"
+#include "grade_pool.h"
+#include "lib/base/util.h"
+
+#define CLOSE_RELATIVE 1e-5 /* numpy.allclose */
+#define CLOSE_ABSOLUTE 1e-8
+
+/* -------- comparing ----------------------------------------------------------------------------------- */
+
+struct span {
+	const char *data;
+	size_t length;
+};
+
+static struct span strip(const char *data, size_t length)
+{
+	while (length > 0 && isspace((unsigned char)*data)) {
+		data++;
+		length--;
+	}
+	while (length > 0 && isspace((unsigned char)data[length - 1]))
+		length--;
+	return (struct span){data, length};
+}
+
+/* The next piece up to a character of `ends`; false: there is none left. */
+static bool next_piece(struct span *rest, const char *ends, struct span *ret)
+{
+	size_t length = 0;
+
+	if (!rest->data)
+		return false;
+	while (length < rest->length && !strchr(ends, rest->data[length]))
+		length++;
+	*ret = (struct span){rest->data, length};
+	*rest = length < rest->length ? (struct span){rest->data + length + 1, rest->length - length - 1}
+				      : (struct span){NULL, 0};
+	return true;
+}
+
+static bool number(struct span word, double *ret)
+{
+	auto_free char *text = xstrndup(word.data, word.length);
+	char *end;
+
+	*ret = strtod(text, &end);
+	return word.length > 0 && *end == '\0' && !strpbrk(text, "xX") && isfinite(*ret);
+}
+
+static bool same_word(bool loose, struct span expected, struct span got)
+{
+	double wanted, value;
+
+	if (expected.length == got.length && memcmp(expected.data, got.data, got.length) == 0)
+		return true;
+	return number(expected, &wanted) && number(got, &value) &&
+	       fabs(wanted - value) <= (loose ? CLOSE_ABSOLUTE + CLOSE_RELATIVE * fabs(wanted) : 0);
+}
+
+/* The next word; false: there is none left. */
+static bool next_word(struct span *rest, struct span *ret)
+{
+	while (next_piece(rest, " \t", ret))
+		if (ret->length > 0)
+			return true;
+	return false;
+}
+
+static bool same_line(bool loose, struct span expected, struct span got)
+{
+	struct span a, b;
+
+	for (;;) {
+		bool more = next_word(&expected, &a);
+
+		if (more != next_word(&got, &b))
+			return false;
+		if (!more || !same_word(loose, a, b))
+			return !more;
+	}
+}
+
+/* The next line without the blanks at its ends. */
+static bool next_line(struct span *rest, bool loose, struct span *ret)
+{
+	while (next_piece(rest, "\n", ret)) {
+		*ret = strip(ret->data, ret->length);
+		if (ret->length > 0 || !loose)
+			return true;
+	}
+	return false;
+}
+
+bool grade_stdin_same(enum grade_compare_kind kind, const char *expected, const char *output)
+{
+	static const struct grade_compare tokens = {
+		.has_absolute = true, .absolute = CLOSE_RELATIVE, .has_relative = true, .relative = CLOSE_RELATIVE};
+	struct span a = strip(expected, strlen(expected)), b = strip(output, strlen(output)), x, y;
+	char why[GRADE_COMPARE_TEXT];
+	bool loose = kind == GRADE_LINES_CLOSE;
+
+	if (kind == GRADE_TOKENS)
+		return grade_compare(&tokens, a.data, a.length, b.data, b.length, why);
+	for (;;) {
+		bool more = next_line(&a, loose, &x);
+
+		if (more != next_line(&b, loose, &y))
+			return false;
+		if (!more || !same_line(loose, x, y))
+			return !more;
+	}
+}
+
+/* -------- running ------------------------------------------------------------------------------------- */
+
+/* A text; of a list, its elements as lines. The caller's. */
+static char *text_of(struct json_object *value)
+{
+	auto_buf struct buf text = {0};
+
+	if (!json_object_is_type(value, json_type_array))
+		return xstrdup(value ? json_object_get_string(value) : "");
+	buf_init(&text, SIZE_MAX / 2);
+	for (size_t i = 0; i < json_object_array_length(value); i++)
+		buf_printf(&text, "%s\n", json_object_get_string(json_object_array_get_idx(value, i)));
+	return xstrdup(text.data);
+}
+
+static struct json_object *member(struct json_object *object, const char *name)
+{
+	struct json_object *value = NULL;
+
+	json_object_object_get_ex(object, name, &value);
+	return value;
+}
+
+/* One run; GRADE_AC: the output is right. */
+static void run_case(const struct grade_exam *exam, const struct grade_sample *sample,
+		     const struct grade_program *program, struct json_object *one, struct grade_exam_result *ret)
+{
+	auto_free char *input = text_of(member(one, "input"));
+	auto_free char *expected = text_of(member(one, "output")), *output = NULL;
+	struct err err = ERR_INIT;
+	size_t length = 0;
+
+	for (int failures = 0; failures < GRADE_TRIES; failures++) {
+		auto_close int fd = memfd_with("input", input, strlen(input));
+		auto_once struct jail_once once = {
+			.spec = {.runner = program->runner,
+				 .limits = grade_exam_limits(exam, sample->task),
+				 .label = "sample"},
+			.program = {.code_fd = grade_program_no_code(), .entry = program->entry, .stdin_fd = fd},
+			.capture = true,
+			.files = program->files,
+			.n_files = program->count,
+		};
+
+		err = ERR_INIT;
+		if (fd < 0 || jail_once(exam->client, &once, &err) < 0 || once.result.verdict == JAIL_XX) {
+			GRADE_SAY(ret, GRADE_JE, "the sandbox failed: %s", err.code ? err.text : once.result.message);
+			continue;
+		}
+		grade_exam_ended(&once, ret);
+		ret->premature = false;
+		if (once.result.verdict == JAIL_RE)
+			GRADE_SAY(ret, GRADE_RTE, "failed: %s", once.result.message);
+		if (once.result.verdict != JAIL_OK)
+			return;
+		bool right = jail_once_output(&once, 1, GRADE_EXAM_OUTPUT, &output, &length, &err) == 0 &&
+			     strlen(output) == length &&
+			     grade_stdin_same(sample->task->compare, expected, output);
+		ret->verdict = right ? GRADE_AC : GRADE_WA;
+		return;
+	}
+}
+
+/* The same, again where other work had the processors. */
+static void try_case(const struct grade_exam *exam, const struct grade_sample *sample,
+		     const struct grade_program *program, struct json_object *one, struct grade_exam_result *ret)
+{
+	struct grade_load load = GRADE_LOAD_INIT;
+	struct grade_exam timed = *exam;
+
+	do {
+		struct grade_load next = load;
+
+		timed.load = &next;
+		*ret = (struct grade_exam_result){0};
+		grade_load_begin(&load);
+		run_case(&timed, sample, program, one, ret);
+		grade_load_end(&load);
+	} while (ret->verdict != GRADE_JE && grade_exam_again(exam, sample->task, &load, ret));
+}
+
+void grade_stdin_exam(const struct grade_exam *exam, const struct grade_sample *sample, struct grade_exam_result *ret)
+{
+	struct json_object *cases = sample->task->cases;
+	auto_program struct grade_program program = {0};
+	struct grade_exam_result result = {0};
+
+	grade_exam_make(exam, sample, GRADE_PLAIN, &program);
+	if (program.verdict != GRADE_AC) {
+		GRADE_SAY(&result, program.verdict, "%s", program.message);
+		*ret = result;
+		return;
+	}
+	GRADE_SAY(&result, GRADE_AC, "passed");
+	result.tests = (int64_t)json_object_array_length(cases);
+	for (size_t i = 0; i < json_object_array_length(cases); i++) {
+		struct grade_exam_result one;
+
+		try_case(exam, sample, &program, json_object_array_get_idx(cases, i), &one);
+		result.cpu_us = MAX(result.cpu_us, one.cpu_us);
+		result.wall_us = MAX(result.wall_us, one.wall_us);
+		result.passed += one.verdict == GRADE_AC;
+		if (one.verdict == GRADE_WA)
+			GRADE_SAY(&one, GRADE_WA, "failed: wrong output of case %zu", i);
+		if (result.verdict == GRADE_AC && one.verdict != GRADE_AC)
+			GRADE_SAY(&result, one.verdict, "%s", one.message);
+		if (one.verdict == GRADE_TLE || one.verdict == GRADE_JE)
+			break;
+	}
+	*ret = result;
+}
