@@ -61,8 +61,10 @@ static bool on_done(void *arg, const struct grade_sample *sample, const struct g
 	auto_json struct json_object *line = json_object_new_object();
 	struct json_object *id = NULL;
 
-	json_object_object_get_ex(sample->task->line, "task_id", &id);
-	json_add(line, "task_id", json_object_get(id));
+	if (json_object_object_get_ex(sample->task->line, "task_id", &id))
+		json_add(line, "task_id", json_object_get(id));
+	else
+		json_add_string(line, "task_id", sample->task->id);
 	json_add_int(line, "sample", (int64_t)sample->number);
 	json_add_string(line, "language", grade_tongue_text(sample->task->tongue));
 	json_add_string(line, "verdict", grade_verdict_text(result->verdict));
@@ -72,9 +74,18 @@ static bool on_done(void *arg, const struct grade_sample *sample, const struct g
 		json_add_string(line, "reason", "premature_exit");
 	if (result->in_process)
 		json_add_bool(line, "in_process", true);
+	if (result->tests) {
+		json_add_int(line, "tests", result->tests);
+		json_add_int(line, "tests_passed", result->passed);
+	}
+	if (result->base_tests) {
+		json_add_int(line, "base_tests", result->base_tests);
+		json_add_int(line, "base_passed", result->base_passed);
+	}
 	json_add_int(line, "cpu_us", result->cpu_us);
 	json_add_int(line, "wall_us", result->wall_us);
 	auto_free char *name = xasprintf("%s #%zu", sample->task->id, sample->number);
+	auto_free char *code = sample->text ? grade_sample_program(sample) : NULL;
 	struct report_case one = {
 		.group = grade_tongue_text(sample->task->tongue),
 		.name = name,
@@ -86,6 +97,7 @@ static bool on_done(void *arg, const struct grade_sample *sample, const struct g
 			 : result->verdict == GRADE_SKIP ? REPORT_SKIP
 							 : REPORT_FAIL,
 		.message = result->message,
+		.code = code,
 		.wall_us = result->wall_us,
 	};
 	grade_put_line(grading->grading, line, &one);

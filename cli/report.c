@@ -21,7 +21,7 @@
 
 const struct cli_option report_options[] = {
 	{.name = "report", .type = CLI_STRINGS, .offset = offsetof(struct report_wanted, files), .value = "FORMAT=FILE",
-	 .help = "write a report in FORMAT: text, jsonl, junit, tap or html; repeatable"},
+	 .help = "write a report in FORMAT: text, jsonl, junit, tap, html, evalplus or bigcode; repeatable"},
 	{0},
 };
 
@@ -32,7 +32,9 @@ static const struct format {
 	       {"jsonl", report_jsonl},
 	       {"junit", report_junit},
 	       {"tap", report_tap},
-	       {"html", report_html}};
+	       {"html", report_html},
+	       {"evalplus", report_evalplus},
+	       {"bigcode", report_bigcode}};
 
 struct file {
 	const struct format *format;
@@ -91,7 +93,8 @@ static int open_file(const char *wanted, struct file *ret, struct err *err)
 	}
 	if (!path)
 		return err_set(err, ERR_INVALID,
-			       "--report takes FORMAT=FILE, and the formats are text, jsonl, junit, tap and html");
+			       "--report takes FORMAT=FILE, and the formats are text, jsonl, junit, tap and html, for "
+			       "samples of tasks also evalplus and bigcode");
 	file.path = path_to_replace(path, &special);
 	int fd = special ? open(file.path, O_WRONLY | O_CLOEXEC) : open_part(&file);
 	if (fd >= 0)
@@ -135,7 +138,8 @@ void report_add(struct report *report, const struct report_case *one)
 	}
 	report->items[report->count++] = (struct report_item){
 		copy(one->group),   copy(one->name),    copy(one->label), copy(one->expected), copy(one->now),
-		copy(one->message), copy(one->details), copy(one->json),  one->state,          one->wall_us};
+		copy(one->message), copy(one->details), copy(one->json),  copy(one->code),     one->state,
+		one->wall_us};
 }
 
 int report_finish(struct report *report, const char *summary, double seconds, struct err *err)
@@ -175,7 +179,7 @@ void report_free(struct report *report)
 	for (size_t i = 0; i < report->count; i++) {
 		struct report_item *item = &report->items[i];
 		char *const texts[] = {item->group, item->name,    item->label,   item->expected,
-				       item->now,   item->message, item->details, item->json};
+				       item->now,   item->message, item->details, item->json,  item->code};
 
 		for (size_t k = 0; k < ARRAY_SIZE(texts); k++)
 			free(texts[k]);

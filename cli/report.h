@@ -5,6 +5,7 @@
  *     jsonl   the lines of --json
  *     junit   JUnit XML
  *     tap     TAP 14
+ *     evalplus, bigcode   for samples of tasks: the result files of these harnesses
  *     html    one page with everything in it: a chart, the matrix, what is not as expected; no script, nothing loaded
  *
  * Names, messages and outputs are somebody else's text: each format escapes them, and none shows a control character.
@@ -31,6 +32,7 @@ struct report_case {
 	const char *message; /* one sentence; "" where there is nothing to say */
 	const char *details; /* more lines, of a diff where they begin so; NULL: none */
 	const char *json;    /* the line of --json */
+	const char *code;    /* the program that was judged; NULL */
 	int64_t wall_us;     /* -1: not known */
 };
 
@@ -49,7 +51,7 @@ int report_kept(struct store_results *results, bool wanted, int status);
 
 /* -------- between report.c and the formats in report_*.c ----------------------------------------------- */
 struct report_item { /* as report_case; owned */
-	char *group, *name, *label, *expected, *now, *message, *details, *json;
+	char *group, *name, *label, *expected, *now, *message, *details, *json, *code;
 	enum report_state state;
 	int64_t wall_us;
 };
@@ -64,6 +66,8 @@ void report_jsonl(const struct report_all *all, FILE *out);
 void report_junit(const struct report_all *all, FILE *out);
 void report_tap(const struct report_all *all, FILE *out);
 void report_html(const struct report_all *all, FILE *out);
+void report_evalplus(const struct report_all *all, FILE *out);
+void report_bigcode(const struct report_all *all, FILE *out);
 /* For XML and HTML, inside of elements and of attributes in quotes; lines stay lines. */
 void report_escaped(FILE *out, const char *text);
 /* The different values of a member in the order of their first appearance, at most `max`; the rest counts as the last.
