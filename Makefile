@@ -240,6 +240,7 @@ data-test: deps
 		echo 'data-test: no HumanEval.jsonl.gz in '"$${TESTDATA:-../shared/data}"': make data-test TESTDATA=folder' >&2; exit 1; }
 	@$(SUBMAKE) all recorded
 	@SP_BIN=$(abspath $(RECORDED)) TEST_DATA=all bats -f 'real data' tests/e2e/grade_tasks.bats
+	@SP_BIN=$(abspath $(RECORDED)) bats tests/e2e/grade_formats.bats
 	@SP_BIN=$(abspath $(RECORDED)) CRUXEVAL=800 bats -f CRUXEval tests/e2e/bundle.bats
 
 # docs/batch.md's Slurm scripts on two nodes of this machine (root).

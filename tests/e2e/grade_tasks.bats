@@ -246,7 +246,7 @@ no_pass() {
 @test "files that are wrong" {
 	echo '{"task_id": 1}' >neither.jsonl
 	grade 2 neither.jsonl
-	[[ $stderr == *"task 1 is neither HumanEval"* ]]
+	[[ $stderr == *"task 1 is of none of the formats"* ]]
 	for list in '[]' '[5]' '["assert True", null]'; do
 		echo '{"task_id": 1, "code": "", "test_list": '"$list"'}' >untested.jsonl
 		grade 2 untested.jsonl
