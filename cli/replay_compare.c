@@ -127,7 +127,7 @@ static char *describe(const char *data, size_t length, size_t at)
 struct stream {
 	const char *name;
 	enum replay_class class;
-	const struct store_text *recorded;
+	const struct store_text *recorded; /* NULL: standard output and the value */
 	struct normalise_window then;
 	int now_fd;
 	bool prefix_only;
@@ -185,13 +185,15 @@ static struct normalise_window window_now(const struct stream *stream, const str
 	return (struct normalise_window){now_us - report->wall_us, now_us};
 }
 
-static int compare_stream(struct store *store, const struct replay_settings *settings, const struct stream *stream,
+static int compare_stream(struct store *store, const struct replay_settings *settings,
+			  const struct store_execution *execution, const struct stream *stream,
 			  struct replay_report *report, struct err *err)
 {
 	const struct normalise_window window = window_now(stream, report);
 	auto_free char *then = NULL, *now = NULL;
 	size_t then_length = 0, now_length = 0;
-	int result = store_text_read(store, stream->recorded, &then, &then_length, err);
+	int result = stream->recorded ? store_text_read(store, stream->recorded, &then, &then_length, err)
+				      : job_replay_stdout(store, execution, &then, &then_length, err);
 
 	if (result < 0 || (result = read_fd(stream->now_fd, STREAM_MAX, &now, &now_length, err)) < 0)
 		return err_wrap(err, "%s", stream->name);
@@ -323,17 +325,16 @@ int replay_compare(struct store *store, const struct replay_settings *settings, 
 {
 	const bool loose = ended_from_outside(execution->verdict);
 	const struct normalise_window then = {execution->created_us, execution->finished_us};
-	const struct stream out = {"stdout",       REPLAY_OUTPUT, &execution->stdout_text, then,
-				   now->stdout_fd, loose,         &report->output};
+	const struct stream out = {"stdout", REPLAY_OUTPUT, NULL, then, now->stdout_fd, loose, &report->output};
 	const struct stream error = {"stderr",       REPLAY_STDERR, &execution->stderr_text, then,
 				     now->stderr_fd, loose,         &report->errors};
 	int result = 0;
 
 	compare_end(settings, execution, &now->jail, report);
 	if (settings->by & REPLAY_BY_STDOUT)
-		result = compare_stream(store, settings, &out, report, err);
+		result = compare_stream(store, settings, execution, &out, report, err);
 	if (result == 0 && (settings->by & REPLAY_BY_STDERR))
-		result = compare_stream(store, settings, &error, report, err);
+		result = compare_stream(store, settings, execution, &error, report, err);
 	if (result == 0 && !loose && (settings->by & REPLAY_BY_FILES))
 		result = compare_files(store, execution, now, report, err);
 	return result;

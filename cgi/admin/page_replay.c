@@ -75,12 +75,8 @@ static void stream_clear(struct stream *stream)
 }
 #define auto_stream __attribute__((cleanup(stream_clear)))
 
-static int read_stream(struct replay *replay, const struct store_text *recorded, int fd, struct stream *ret,
-		       struct err *err)
+static int read_now(int result, int fd, struct stream *ret, struct err *err)
 {
-	int result =
-		store_text_read(replay->page->exchange->server->store, recorded, &ret->then, &ret->then_length, err);
-
 	if (result == 0)
 		result = read_fd(fd, STREAM_BYTES, &ret->now, &ret->now_length, err);
 	return result < 0 ? err_wrap(err, "%s", ret->name) : 0;
@@ -161,10 +157,13 @@ static int compare(void *arg, const struct store_execution *execution, const str
 
 	if (!streq(execution->id, replay->run->id)) /* an earlier one of its sandbox */
 		return 0;
-	int result = read_stream(replay, &execution->stdout_text, now->stdout_fd, &out, err);
+	struct store *store = replay->page->exchange->server->store;
+	int result = job_replay_stdout(store, execution, &out.then, &out.then_length, err);
 
+	result = read_now(result, now->stdout_fd, &out, err);
 	if (result == 0)
-		result = read_stream(replay, &execution->stderr_text, now->stderr_fd, &errors, err);
+		result = store_text_read(store, &execution->stderr_text, &errors.then, &errors.then_length, err);
+	result = read_now(result, now->stderr_fd, &errors, err);
 	if (result < 0)
 		return result;
 	html_put(html,

@@ -5,6 +5,7 @@
 
 #include "cgi/http/files.h"
 #include "lib/base/util.h"
+#include "run_text.h"
 
 #define URL_MAX         (16 * 1024)
 #define RUN_CALLS_SHOWN 50 /* calls of tools */
@@ -184,6 +185,7 @@ struct json_object *run_answer(const struct server *server, const struct job_res
 
 	answer.jail.denied = copy_of(result->jail.denied);
 	answer.jail.network = copy_of(result->jail.network);
+	answer.jail.value = *run_text_value(result) ? copy_of(result->jail.value) : NULL;
 	answer.jail.stdout_truncated |= result->stdout_more;
 	answer.jail.stderr_truncated |= result->stderr_more;
 	if (*result->sandbox_id)

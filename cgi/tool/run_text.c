@@ -342,6 +342,22 @@ static void add_titled(const struct titled order[2], struct json_object *content
 	}
 }
 
+const char *run_text_value(const struct job_result *result)
+{
+	const char *value = result->jail.value ? json_object_get_string(result->jail.value) : NULL;
+
+	return value ? value : "";
+}
+
+/* A block of its own behind the output, which it is no part of. */
+static void add_value(const char *value, size_t length, struct json_object *content)
+{
+	auto_free char *block = xasprintf("[value]\n%.*s%s", (int)length, value, value[length] ? "…\n" : "");
+
+	if (length > 0)
+		tool_add_text(content, block, strlen(block));
+}
+
 /* What is around the streams has its room first; they share what is left. */
 void run_text_add(const struct tool_call *call, const struct job_result *result, size_t images_hidden,
 		  struct json_object *content)
@@ -349,6 +365,8 @@ void run_text_add(const struct tool_call *call, const struct job_result *result,
 	const size_t room = run_text_room(call->server, call->token);
 	const size_t notes_room = MIN((size_t)RUN_NOTES_MAX, room / 5 * 2);
 	const bool failed = result->jail.verdict != JAIL_OK;
+	const char *value = run_text_value(result);
+	const size_t value_length = run_text_part(value, strlen(value), room / 2);
 	auto_streams struct run_streams streams = {0};
 	auto_buf struct buf notes = {0}, ours = {0}, head = {0};
 
@@ -356,7 +374,7 @@ void run_text_add(const struct tool_call *call, const struct job_result *result,
 	buf_init(&ours, RUN_NOTES_MAX);
 	buf_init(&head, SIZE_MAX);
 	add_notes(call->server, result, images_hidden, notes_room, &notes);
-	const size_t taken = notes.length + strlen(call->ignored.names) + FRAME_MAX;
+	const size_t taken = notes.length + strlen(call->ignored.names) + value_length + FRAME_MAX;
 
 	run_streams_take(call->server, result, room - MIN(taken, room), failed && result->jail.verdict != JAIL_CE,
 			 &streams);
@@ -372,7 +390,8 @@ void run_text_add(const struct tool_call *call, const struct job_result *result,
 		buf_printf(&head, "[%s]\n", first->title);
 	if (head.length > 0)
 		tool_add_text(content, head.data, head.length);
-	if (ours.length == 0 && first->shown->size == 0)
+	if (ours.length == 0 && first->shown->size == 0 && value_length == 0)
 		tool_add_text(content, "(no output)\n", strlen("(no output)\n"));
 	add_titled(order, content);
+	add_value(value, value_length, content);
 }

@@ -38,6 +38,8 @@ enum run_text_place {
 /* Of an answer's room, the part that the streams of such a form have: the rest is for marks and for our lines. */
 size_t run_text_streams_room(size_t room, size_t ours);
 void run_text_stream(struct buf *text, const struct run_shown *shown, enum run_text_place place);
+/* The value that was shown; "": none. */
+const char *run_text_value(const struct job_result *result);
 /* The blocks of the plain form. `images_hidden`: images that the answer does not show. */
 void run_text_add(const struct tool_call *call, const struct job_result *result, size_t images_hidden,
 		  struct json_object *content);

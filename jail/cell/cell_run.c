@@ -18,6 +18,7 @@
 #include "cell_internal.h"
 #include "lib/base/log.h"
 #include "lib/base/secret.h"
+#include "lib/base/utf8.h"
 #include "lib/base/util.h"
 #include "shim.h"
 
@@ -81,6 +82,7 @@ static int put_once(struct cell *cell, bool *there, const char *name, int fd)
  * own loss, but not write to them. */
 static int put_files(struct cell *cell)
 {
+	unlinkat(cell->code_root, RUNNER_VALUE, 0); /* of a live jail's last run */
 	return put_once(cell, &cell->starter_there, RUNNER_STARTER, cell->runner->starter_fd) ||
 	       put_once(cell, &cell->helper_there, RUNNER_HELPER, cell->runner->helper_fd);
 }
@@ -271,7 +273,7 @@ static void deliver(struct cell *cell)
 	result.ended = cell->live.on && cell->state == CELL_DEAD;
 	log_event(bare ? LOG_DEBUG : LOG_INFO, "run done", "jail", cell->label, "runner", cell->runner->name, "verdict",
 		  jail_verdict_text(result.verdict), "message", result.message, NULL);
-	run->result.denied = run->result.network = NULL; /* the copy has them */
+	run->result.denied = run->result.network = run->result.value = NULL; /* the copy has them */
 	if (callbacks.done)
 		callbacks.done(arg, &result); /* the cell may be gone after it */
 	jail_result_clear(&result);
@@ -289,6 +291,26 @@ static void show_compile_output(struct cell *cell)
 	output_clear(&kept);
 }
 
+/* What the starter wrote of its last value. The guest can write there, too: it is as much the program's word as its
+ * output is. */
+static struct json_object *value_of(const struct cell *cell)
+{
+	auto_close int fd = openat(cell->code_root, RUNNER_VALUE, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	char text[JAIL_VALUE_MAX];
+	struct stat st;
+	ssize_t n = fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) ? pread(fd, text, sizeof(text), 0) : 0;
+	size_t length = n > 0 ? (size_t)n : 0;
+	for (size_t i = 0; i < length; i++)
+		text[i] = text[i] ? text[i] : '?'; /* no string on the wire has a NUL */
+	struct json_object *value = json_new_safe(text, length);
+
+	for (; strlen(json_object_to_json_string(value)) > JAIL_VALUE_WIRE_MAX; length /= 2) {
+		json_object_put(value);
+		value = json_new_safe(text, utf8_cut(text, length, length / 2));
+	}
+	return value;
+}
+
 /* A phase is over. In a live jail everything is frozen now, else nothing is left. `report` NULL: init is dead. */
 void cell_run_settled(struct cell *cell, const struct init_report *report)
 {
@@ -298,6 +320,8 @@ void cell_run_settled(struct cell *cell, const struct init_report *report)
 	account(cell, report);
 	run->result.warm |= report && report->warm;
 	cell_verdict_decide(&run->result, cell, run->stop, report ? &report->status : NULL);
+	if (run->step->display && run->phase == PHASE_RUN)
+		run->result.value = value_of(cell);
 	if (run->phase == PHASE_COMPILE) {
 		run->result.compiled = true;
 		if (run->result.verdict == JAIL_OK) {

@@ -57,6 +57,7 @@
 #define RUNNER_FILE_MAX    (256 * 1024)
 #define RUNNER_STARTER     ".start" /* its name below /code */
 #define RUNNER_HELPER      ".helper"
+#define RUNNER_VALUE       ".value" /* the starter writes there what is shown */
 
 struct runner {
 	const char *name, *source, *install, *rootfs, *starter, *helper, *warm, *seccomp, *seccomp_compile;

@@ -42,6 +42,7 @@ void jail_result_clear(struct jail_result *result)
 {
 	json_put_pointer(&result->denied);
 	json_put_pointer(&result->network);
+	json_put_pointer(&result->value);
 	*result = (struct jail_result){.verdict = JAIL_XX};
 }
 
@@ -49,6 +50,7 @@ void jail_result_share(struct jail_result *result)
 {
 	result->denied = result->denied ? json_object_get(result->denied) : NULL;
 	result->network = result->network ? json_object_get(result->network) : NULL;
+	result->value = result->value ? json_object_get(result->value) : NULL;
 }
 
 #define USAGE(field, views_, text_)                                                                                    \
@@ -151,6 +153,8 @@ const struct bind jail_result_table[] = {
 	 .description = "System calls that the sandbox refused"},
 	{JSON(network, BIND_OBJECT), .views = DETAIL, .sparse = DETAIL, .table = network_table,
 	 .size = sizeof(struct network)},
+	{JSON(value, BIND_STRING), .views = DETAIL, .sparse = DETAIL,
+	 .description = "The value of the last expression, as text; it is not in stdout"},
 	{0},
 };
 

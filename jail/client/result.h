@@ -83,7 +83,12 @@ struct jail_result {
 	/* With network: {"connections","bytes_in","bytes_out","unrouted","denied":[{"host","port","reason"}]}; else
 	 * NULL. The result's. */
 	struct json_object *network;
+	/* With `display`: a string, the last value and what became of figures, "" where nothing was shown; else NULL.
+	 * The result's. */
+	struct json_object *value;
 };
+#define JAIL_VALUE_MAX      (17 * 1024) /* bytes of it that are read … */
+#define JAIL_VALUE_WIRE_MAX (32 * 1024) /* … and of its JSON */
 #define JAIL_UNROUTED_TEXT                                                                                             \
 	"an address that is not in network.allow was tried (%lld): only what it names is reached, by name"
 void jail_result_clear(struct jail_result *result);

@@ -14,8 +14,8 @@
 // and its bytes as Latin-1 (no other characters in strings). Generators and first uses of regular expressions cost more than to show a value.
 'use strict';
 
-const bun = typeof Bun !== 'undefined', say = console.log;
-let streams = false; // the program uses process.stdout
+const bun = typeof Bun !== 'undefined';
+const SHOWN = '/code/.value'; // no output of the program: the jailer reads it when the run has ended
 let proxies = false; // it may have one (bun, which cannot ask a value)
 const CUSTOM = Symbol.for('nodejs.util.inspect.custom');
 const SIMPLE = 200; // values in what is shown without a guard
@@ -211,10 +211,8 @@ function show(value) {
 	if (value === undefined || value === null || typeof value === 'function' || (typeof value === 'object' && value instanceof Promise)) return;
 	const line = simple(value) ? inspect(value) : text(value);
 	if (line === '') return;
-	// process.stdout has a queue, which is to be kept where the program uses it; where not, making it would cost milliseconds.
-	if (streams) process.stdout.write(`${line}\n`);
-	else if (bun) say(line);
-	else require('node:fs').writeSync(1, `${line}\n`);
+	if (bun) Bun.write(SHOWN, `${line}\n`);
+	else require('node:fs').writeFileSync(SHOWN, `${line}\n`);
 }
 
 function start() {
@@ -232,20 +230,7 @@ function start() {
 		Error.stackTraceLimit = deep;
 	}
 	if (source === plain) return;
-	if (bun) {
-		streams = plain.includes('stdout'); // its console does not use it
-		proxies = plain.includes('Proxy');
-	} else {
-		const own = Object.getOwnPropertyDescriptor(process, 'stdout');
-		Object.defineProperty(process, 'stdout', {
-			...own,
-			get() {
-				streams = true;
-				Object.defineProperty(process, 'stdout', own);
-				return process.stdout;
-			},
-		});
-	}
+	if (bun) proxies = plain.includes('Proxy');
 	if (bun && !isModule(plain)) {
 		if (!isLikeModule(plain)) return;
 		source += '\nexport {};';

@@ -1,7 +1,7 @@
 # python_values.py - shows the last value and the open figures of a Python program; python.py reads it when there is something to show.
 #
 # A value or a figure must not spoil what the program did: showing has a time, memory and a length of its own, and what goes wrong in it
-# is one line.
+# is one line. note() is python.py's.
 import os
 import sys
 
@@ -58,11 +58,6 @@ def guarded(work, *arguments):
         signal.signal(signal.SIGALRM, handler if handler is not None else signal.SIG_DFL)
         resource.setrlimit(resource.RLIMIT_AS, before)
         sys.stdout = out
-
-
-def note(text):
-    if sys.stdout is not None and not getattr(sys.stdout, "closed", False):
-        print(text)
 
 
 def cell(value):

@@ -212,11 +212,15 @@ struct job_replay_from {
 };
 struct job_replay {
 	struct jail_result jail;
-	int stdout_fd, stderr_fd; /* memfds, positioned at 0; secrets are masked as in the record */
+	int stdout_fd, stderr_fd; /* memfds, positioned at 0; secrets are masked as in the record. The value that was
+				   * shown stands behind stdout */
 	struct job_change *changes; /* file.blob holds the SHA-256, nothing was put into the store */
 	size_t n_changes;
 	struct store_tools tools; /* what the program called */
 };
+/* What is recorded, or expected, of the same: standard output, and behind it the value. The caller's. */
+int job_replay_stdout(struct store *store, const struct store_execution *execution, char **ret, size_t *ret_length,
+		      struct err *err);
 /* Called for every run in the order of the record, `execution` last. `now` ends with the call. A negative code ends the
  * replay and is passed on. */
 typedef int job_replay_each(void *arg, const struct store_execution *execution, const struct job_replay *now,

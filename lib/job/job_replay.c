@@ -275,6 +275,35 @@ static int run_in_jail(struct replay *replay, const struct store_execution *exec
 	return result;
 }
 
+/* What is shown stands behind standard output, as in records from before it was a stream of its own. */
+static int put_value(const struct jail_once *once, struct err *err)
+{
+	const char *value = once->result.value ? json_object_get_string(once->result.value) : "";
+
+	if (lseek(once->program.stdout_fd, 0, SEEK_END) < 0 ||
+	    write_all(once->program.stdout_fd, value, strlen(value)) < 0)
+		return err_errno(err, "keeping the value");
+	return 0;
+}
+
+int job_replay_stdout(struct store *store, const struct store_execution *execution, char **ret, size_t *ret_length,
+		      struct err *err)
+{
+	const char *text = execution->generation <= 1 ? execution->result_json : NULL;
+	auto_json struct json_object *more = NULL;
+	int result = store_text_read(store, &execution->stdout_text, ret, ret_length, err);
+
+	if (result < 0 || !text || json_parse(text, strlen(text), &more, NULL) < 0)
+		return result;
+	const char *value = json_get_string(more, "value");
+	const size_t length = value ? strlen(value) : 0;
+
+	*ret = xrealloc(*ret, *ret_length + length + 1, 1);
+	memcpy(*ret + *ret_length, value ? value : "", length + 1);
+	*ret_length += length;
+	return 0;
+}
+
 /* One run, in the jail that is open or the one to open, shown to `each`. */
 static int replay_run(struct replay *replay, const struct store_execution *execution, job_replay_each *each, void *arg,
 		      struct err *err)
@@ -305,6 +334,9 @@ static int replay_run(struct replay *replay, const struct store_execution *execu
 			*err = replay->error;
 		result = -(int)replay->error.code;
 	}
+	if (result < 0)
+		return result;
+	result = put_value(once, err);
 	if (result < 0)
 		return result;
 	made->jail = once->result;

@@ -296,6 +296,21 @@ static void mask_json(const struct mask *mask, struct json_object **object)
 		*object = NULL;
 }
 
+/* Not as JSON, which would escape what is looked for. */
+static void mask_string(const struct mask *mask, struct json_object **string)
+{
+	auto_buf struct buf masked = {0};
+
+	if (!*string)
+		return;
+	buf_init(&masked, SIZE_MAX);
+	const size_t length = (size_t)json_object_get_string_len(*string);
+	if (mask_bytes(mask, json_object_get_string(*string), length, &masked) == 0)
+		return;
+	json_object_put(steal(string));
+	*string = json_new_safe(masked.data, masked.length);
+}
+
 void job_mask_result(const struct mask *mask, struct jail_result *result)
 {
 	if (!mask)
@@ -303,4 +318,5 @@ void job_mask_result(const struct mask *mask, struct jail_result *result)
 	mask_text(mask, result->message, sizeof(result->message));
 	mask_json(mask, &result->denied);
 	mask_json(mask, &result->network);
+	mask_string(mask, &result->value);
 }

@@ -15,7 +15,7 @@ teardown_file() {
 # value LANGUAGE CODE [MEMBERS]: runs it; what it printed is in $SHOWN.
 value() {
 	sp_call run_code "$(jq -cn --arg language "$1" --arg code "$2" --argjson more "${3:-{\}}" '{conversationId: "d", $language, $code} + $more')"
-	SHOWN=$(sp_get details.stdout)
+	SHOWN=$(sp_get "(details.stdout + (details.value // \"\"))")
 }
 
 verdict() {

@@ -71,15 +71,15 @@ object()'
 @test "only small values of the language are shown without guard" {
 	local value
 	shows $'import atexit, sys\natexit.register(lambda: print("resource" in sys.modules))\n[1, -2.5, None, True, "x", b"y", (3,), {4: {5}}]'
-	[ "$SHOWN" = $'[1, -2.5, None, True, \'x\', b\'y\', (3,), {4: {5}}]\nFalse' ]
+	[ "$SHOWN" = $'False\n[1, -2.5, None, True, \'x\', b\'y\', (3,), {4: {5}}]' ]
 	for value in 'range(3)' '[1] * 300' '[[type("A", (int,), {})(1)]]' '"x" * 300' '1 << 900' '(lambda a: a.append(a) or a)([])'; do
 		shows $'import atexit, sys\natexit.register(lambda: print("resource" in sys.modules))\n'"$value"
-		[ "$(tail -n 1 <<<"$SHOWN")" = True ] || { echo "$value"; cat "$SP_DIR/body"; return 1; }
-		[ "$(head -n 1 <<<"$SHOWN")" = "$(python3 -c "print(repr($value))")" ]
+		[ "$(head -n 1 <<<"$SHOWN")" = True ] || { echo "$value"; cat "$SP_DIR/body"; return 1; }
+		[ "$(tail -n 1 <<<"$SHOWN")" = "$(python3 -c "print(repr($value))")" ]
 	done
 	shows $'import sys\nclass Out:\n    def write(self, text):\n        return sys.__stdout__.write(text.upper())\n    flush = sys.stdout.flush\nsys.stdout = Out()\n"low"'
 	verdict OK
-	[ "$SHOWN" = "'LOW'" ]
+	[ "$SHOWN" = "'low'" ] # it is no output of the program
 }
 
 @test "a value that cannot be shown costs the program nothing" {
@@ -125,7 +125,7 @@ object()'
 	shows $'from PIL import Image\nImage.new("RGB", (4, 4)).show()\nImage.new("RGB", (5, 5))' '{"conversationId":"pil"}'
 	[ "$(sp_get '[details.files.created[].name] | tojson')" = '["figure-1.png","figure-2.png"]' ]
 	shows $'from PIL import Image\nfor i in range(500): Image.new("RGB", (4, 4)).show()' '{"conversationId":"many"}'
-	[ "$(sp_get '[(details.files.created | length), details.stdout] | tojson')" = '[20,"480 more figures are not saved\n"]' ]
+	[ "$(sp_get '[(details.files.created | length), details.value] | tojson')" = '[20,"480 more figures are not saved\n"]' ]
 }
 
 @test "500 open figures of matplotlib leave the program's result" {
@@ -157,9 +157,9 @@ object()'
 	shows '1 / 0' '{"session":true}'
 	[ "$(sp_get details.stderr)" = $'Traceback (most recent call last):\n  File "/code/main.py#5", line 1, in <module>\n    1 / 0\n    ~~^~~\nZeroDivisionError: division by zero' ]
 	sp_call run_code '{"conversationId":"d","language":"javascript","session":true,"code":"const a = [1, {b: 2}]; a"}'
-	[ "$(sp_get details.stdout)" = '[ 1, { b: 2 } ]' ]
+	[ "$(sp_get details.value)" = '[ 1, { b: 2 } ]' ]
 	sp_call run_code '{"conversationId":"d","language":"javascript","session":true,"code":"await Promise.resolve(a.length + 40)"}'
-	[ "$(sp_get details.stdout)" = 42 ]
+	[ "$(sp_get details.value)" = 42 ]
 	sp_call run_code '{"conversationId":"d","language":"javascript","session":true,"code":"({ get [Symbol.toStringTag]() { throw 1 } })"}'
 	verdict OK
 	value javascript $'const { writeSync } = require("fs"), out = process.stdout\nlet n = 1; writeSync(1, "4" + "2");' '{"session":true}'
@@ -169,7 +169,30 @@ object()'
 		[ "$SHOWN" = "" ] || { echo "$code: $SHOWN"; return 1; }
 	done
 	sp_call run_code '{"conversationId":"d","language":"javascript","session":true,"code":"a","display":false}'
-	[ "$(sp_get details.stdout)" = "" ]
+	[ "$(sp_get '[details.stdout, details.value] | tojson')" = '["",null]' ]
+}
+
+@test "standard output is the program's, byte for byte" {
+	local language code more
+	while IFS='|' read -r language code; do
+		for more in '{}' '{"session":true}'; do
+			[ "$language$more" != 'typescript{"session":true}' ] || continue
+			value "$language" "$(printf '%b' "$code")" "$more"
+			[ "$(sp_get '[details.stdout, details.value, .result.content[-1].text] | tojson')" = '["loading...","42\n","[value]\n42\n"]' ] || { cat "$SP_DIR/body"; return 1; }
+		done
+	done <<-'END'
+		python|print("loading...", end="")\n40 + 2
+		javascript|process.stdout.write("loading...")\n40 + 2
+		typescript|process.stdout.write("loading...")\n40 + 2
+	END
+	shows '"s3" + "cret"' '{"secrets":{"KEY":"s3cret"}}'
+	[ "$(sp_get '[details.stdout, .result.content[0].text] | tojson')" = '["","[value]\n'"'***'"'\n"]' ]
+	shows $'import os\nos.remove("/code/.value") if os.path.exists("/code/.value") else os.symlink("/etc/passwd", "/code/.value")\n5'
+	[ "$(sp_get details.value)" = null ]
+	verdict OK
+	shows $'open("/code/.value", "wb").write(b"\\x00\\xff" * 100_000) and 0'
+	[ "$(sp_get 'details.value | length > 1000 and length < 33000')" = true ]
+	verdict OK
 }
 
 @test "a replay shows the same values" {

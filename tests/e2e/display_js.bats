@@ -26,7 +26,8 @@ both() {
 		value $language $'const wide = "x".repeat(100000);\nwide' '{"conversationId":"js2"}'
 		[ "${#SHOWN}" -gt 16000 ] && [ "${#SHOWN}" -lt 20000 ]
 		value $language $'process.stdout.write("x".repeat(300000) + "\\n");\n"last"' '{"conversationId":"js2"}' # more than a pipe holds
-		[[ $("$SP_BIN/sallyport" show --config "$SP_CONFIG" --stdout "$(sp_get details.execution_id)" | tail -n 1) == [\'\"]last[\'\"] ]]
+		[[ $("$SP_BIN/sallyport" show --config "$SP_CONFIG" --stdout "$(sp_get details.execution_id)" | wc -c) = 300001 ]]
+		[[ $(sp_get details.value) == [\'\"]last[\'\"] ]]
 		for strict in "'use strict';" '"use strict"'; do
 			value $language "$strict"$'\nclass A { x = 1; f() { return this.x } }\nnew A().f() + 1'
 			[ "$SHOWN" = 2 ]
