@@ -209,6 +209,7 @@ const struct cli_command cmd_verify = {
 	.examples = "sallyport verify --signer /var/lib/sallyport-audit --blobs /backup/sallyport\n",
 	.exits = "0 nothing is broken\n"
 		"1 something is broken\n"
+		"3 there is no PATH\n"
 		"11 the file is damaged\n",
 	.groups = verify_groups,
 	.size = sizeof(struct verify),

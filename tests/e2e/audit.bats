@@ -113,7 +113,7 @@ call() { # CODE
 }
 
 @test "a file that is not a signer's state is refused" {
-	cli 10 verify "$SP_DIR/nowhere"
+	cli 3 verify "$SP_DIR/nowhere"
 	sqlite3 "$SP_DIR/foreign.db" 'CREATE TABLE x (y)'
 	cli 2 verify "$SP_DIR/foreign.db"
 	cp "$SP_DIR/copy/sallyport.db" "$SP_DIR/cut.db"

@@ -8,6 +8,7 @@
  */
 #include "store_audit_read.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <sqlite3.h>
 #include <string.h>
@@ -34,6 +35,8 @@ int store_audit_reader_open(const char *path, struct store_audit_reader **ret, s
 	struct stat st;
 	int version, result;
 
+	if (stat(path, &st) < 0 && errno == ENOENT)
+		return err_set(err, ERR_NOT_FOUND, "there is no %s", path);
 	if (stat(path, &st) < 0)
 		return err_errno(err, "opening %s", path);
 	auto_free char *file = S_ISDIR(st.st_mode) ? xasprintf("%s/sallyport.db", path) : xstrdup(path);
