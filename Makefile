@@ -196,9 +196,12 @@ deps-run:
 	@.ci/deps $(GROUPS_RUN)
 	@.ci/deps --npm jail/runners/npm
 
-run: deps-run
+run: port-free deps-run
 	@$(SUBMAKE) all $(if $(PROFILE),recorded)
 	@$(if $(PROFILE),SP_FIXTURES=1 )exec setpriv --pdeathsig TERM nginx/dev.sh --bin $(if $(PROFILE),$(RECORDED),$(BIN)) $(if $(STATE),--state $(STATE)) $(PORT)
+
+port-free:
+	@nginx/dev.sh --free $(PORT)
 
 # A first look with a real MCP client, in a second terminal next to `make run`.
 chart: deps-run
@@ -324,6 +327,6 @@ clean:
 	rm -rf build
 
 -include $(shell find $(addprefix $(B)/,obj tests fuzz bench) -name '*.d' 2>/dev/null)
-.PHONY: all man recorded unit fuzz lint admin-test agents-test data-test probe-table slurm-test stress deps deps-debian deps-npm deps-run run chart test conformance bench install help clean FORCE
+.PHONY: all man recorded unit fuzz lint admin-test agents-test data-test probe-table slurm-test stress deps deps-debian deps-npm deps-run port-free run chart test conformance bench install help clean FORCE
 .SUFFIXES:
 .DELETE_ON_ERROR:

@@ -2,6 +2,7 @@
 # What `make run` starts: jailer, gateway and nginx on http://127.0.0.1:PORT, supervised in the foreground until Ctrl-C or SIGTERM.
 #
 #   nginx/dev.sh [--bin FOLDER] [--state FOLDER] PORT        (PORT 0: a free one, remembered in the state folder)
+#   nginx/dev.sh --free PORT                                 only whether the port can be had: before a build that takes minutes
 #
 # The state folder holds everything that a start makes: configuration and token (made on first use, yours to edit afterwards), the
 # database, sockets, logs. It is build/run/PORT; started as root from a checkout that an unprivileged account cannot reach, it is
@@ -25,6 +26,7 @@ readonly ACCOUNT=www-data
 BIN=$HERE/build/bin
 STATE=
 PORT=
+FREE=no
 declare -A pid_of=() pause_of=() due_at=() started_at=()
 stopping=no
 tick=
@@ -40,6 +42,7 @@ parse_arguments() {
 		case $1 in
 		--bin) BIN=$(realpath "$2") && shift 2 ;;
 		--state) STATE=$(realpath -m "$2") && shift 2 ;;
+		--free) FREE=yes && shift ;;
 		*) die "unknown argument $1" ;;
 		esac
 	done
@@ -65,6 +68,7 @@ has_ipv6() { grep -q '^0\{31\}1 ' /proc/net/if_inet6 2>/dev/null && ! listens "$
 
 choose_port() {
 	if [ "$PORT" -eq 0 ]; then
+		[ $FREE = no ] || exit 0
 		[ -n "$STATE" ] || die "PORT=0 needs a state folder (--state)"
 		PORT=$(cat "$STATE/port" 2>/dev/null || true)
 		while [ -z "$PORT" ] || listens "$PORT"; do PORT=$((20000 + SRANDOM % 12000)); done
@@ -254,15 +258,13 @@ forget() {
 # ---- supervision ----
 
 announce() {
-	local meta='"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}'
-	local call='{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"run_code","arguments":{"conversationId":"demo","language":"python","code":"import sys; print(6 * 7, sys.version)"},'
+	local call='{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "run_code", "arguments": {"conversationId": "demo", "language": "python", "code": "print(6 * 7)"}}}'
 	local token
 	token=$(cat "$STATE/token")
 	say "url: http://127.0.0.1:$PORT/mcp"
 	say "token: $token"
 	say "config: $CONFIG"
-	say "curl -s http://127.0.0.1:$PORT/mcp -H 'Authorization: Bearer $token' -H 'Content-Type: application/json' -H 'MCP-Protocol-Version: 2026-07-28'" \
-		"-H 'Mcp-Method: tools/call' -H 'Mcp-Name: run_code' -d '$call$meta}}'"
+	say "curl -s http://127.0.0.1:$PORT/mcp -H 'Authorization: Bearer $token' -H 'Content-Type: application/json' -d '$call'"
 	say "logs: $STATE/log (Ctrl-C stops everything)"
 }
 
@@ -314,6 +316,7 @@ main() {
 	trap 'stopping=yes' INT TERM HUP
 	set_drop
 	choose_port
+	[ $FREE = no ] || exit 0
 	choose_state
 	reachable_programs
 	write_config

@@ -196,6 +196,17 @@ static void add_limits(struct server *server, const struct job_result *result, c
 			   (long long)limits->data_mb, (long long)limits->data_inodes, (long long)limits->tmp_mb);
 }
 
+/* A program that calls tools and was given none: the names are not there. */
+static void add_servers(struct server *server, const struct job_result *result, const struct run_shown *error,
+			struct buf *text)
+{
+	static const char *const words[] = {"name 'tools' is not defined", "tools is not defined",
+					    "No module named 'tools'", "this program may call no tools", NULL};
+
+	if (*server->config->upstream.file && result->tools.n_servers == 0 && says(error, words))
+		buf_puts(text, "servers: a program calls the tools of the servers that the argument servers names\n");
+}
+
 void run_missing_add(struct server *server, const struct job_result *result, const struct run_shown *error,
 		     struct buf *text)
 {
@@ -203,6 +214,8 @@ void run_missing_add(struct server *server, const struct job_result *result, con
 
 	if (failed && misses_package(error))
 		add_packages(server, result, error, text);
+	if (failed)
+		add_servers(server, result, error, text);
 	if (failed && misses_network(error))
 		add_network(server, result, text);
 	add_limits(server, result, error, text);

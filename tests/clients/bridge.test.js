@@ -185,6 +185,13 @@ print(image.mime, len(image.data) > 100, image.save('/data/tiny.png'))
 	assert.equal(result.files.created[0].name, 'tiny.png');
 });
 
+test('a program that calls tools without servers learns of the argument', { timeout: TIMEOUT_MS }, async () => {
+	for (const [language, code] of [['python', "print(tools.everything.echo(message='x'))"], ['javascript', "await tools.everything.echo({ message: 'x' })"]]) {
+		const { result } = await stack.call('run_code', { conversationId: 'forgot', language, code });
+		assert.match(result.content[0].text, /^servers: a program calls the tools of the servers that the argument servers names$/m, JSON.stringify(result.content));
+	}
+});
+
 test('JavaScript, TypeScript and bash call them', { timeout: TIMEOUT_MS }, async () => {
 	const script = "import { everything } from 'tools';\nconsole.log(await everything.echo({ message: 'x' }));\n";
 	assert.equal((await stack.run({ language: 'javascript', code: script, servers: ['everything'] })).stdout, 'Echo: x\n');

@@ -101,6 +101,8 @@ test('a port in use and a bad port are refused in words', { timeout: TIMEOUT_MS 
 		const used = await start(port);
 		assert.equal(used.code, 1);
 		assert.match(used.stderr, new RegExp(`port ${port} is in use: .*make run PORT=`));
+		const free = async (word) => (await run(path.join(root, 'nginx/dev.sh'), ['--free', word])).code; /* before a build */
+		assert.deepEqual([await free(port), await free('0')], [1, 0]);
 		const bad = await start('70000');
 		assert.equal(bad.code, 1);
 		assert.match(bad.stderr, /PORT=70000 is not a port number/);
