@@ -67,6 +67,9 @@ ran() {
 @test "v2 as a user with a single id: a live sandbox, frozen between its runs" { ran single test_jail_live; }
 @test "v2 as a user with a single id: frozen guests end with their jail and with the jailer" { ran single test_jail_live_host; }
 @test "v2 as root: doctor and selftest" { long && ran operator sallyport; }
+@test "v2 as root: programs in joined jails see the same" { long && ran warm test_jail_warm; }
+@test "v2 as a user with a delegated subtree: programs get input and arguments in joined jails" { long && ran warm-user test_jail_warm; }
+@test "v2 as a user with a single id: no jail is joined" { long && ran warm-single test_jail_warm; }
 @test "v2 as root: live sandboxes" { long && ran live test_jail_live; }
 @test "v2 as root: how live sandboxes end" { long && ran live test_jail_live_end; }
 @test "v2 as root: frozen guests seen from the host" { long && ran live test_jail_live_host; }

@@ -249,6 +249,18 @@ static void other_languages(void **state)
 	jail_client_free(cold);
 }
 
+/* Where guests have the id of who started the jailer, the template would have it, too. */
+static void not_where_ids_are_shared(void **state)
+{
+	struct service *service = *state;
+	struct json_object *info = NULL;
+
+	assert_int_equal(jail_client_info(service->client, &info, NULL), 0);
+	const bool shared = streq(json_get_string(info, "mode"), "single-id");
+	json_object_put(info);
+	assert_int_equal(warm_count(service->client, "wanted"), !shared);
+}
+
 static int on(void **state)
 {
 	warm_start(state, "on");
@@ -282,6 +294,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test_setup_teardown(other_interpreter, on, service_teardown),
 		cmocka_unit_test_setup_teardown(shadowed, on, service_teardown),
 		cmocka_unit_test_setup_teardown(other_languages, on, service_teardown),
+		cmocka_unit_test_setup_teardown(not_where_ids_are_shared, on, service_teardown),
 	};
 
 	return try_run(tests, argc, argv, NULL, NULL);
