@@ -167,12 +167,43 @@ struct jail_limits doors_limits(const struct config *config, int64_t run_us, int
 	return ret;
 }
 
-int doors_run(struct doors_call *call, struct job_request *request, struct job **ret_job,
+void doors_inputs_clear(struct doors_inputs *inputs)
+{
+	for (size_t i = 0; i < inputs->count; i++) {
+		free(unconst(inputs->files[i].name));
+		free(unconst(inputs->files[i].data));
+	}
+}
+
+static void place_program(struct job_request *request, struct doors_inputs *inputs)
+{
+	for (size_t i = 0; i < inputs->count; i++)
+		if (streq(inputs->files[i].name, inputs->program))
+			return;
+	if (inputs->count == 0 || inputs->count == JOB_FILES_MAX || !streq(request->language, "python"))
+		return;
+	inputs->files[inputs->count++] = (struct job_file){.name = xstrdup(inputs->program),
+							   .data = xmemdup(request->code.data, request->code.length),
+							   .length = request->code.length};
+	request->entry = inputs->program;
+}
+
+int doors_run(struct doors_call *call, struct job_request *request, struct doors_inputs *inputs, struct job **ret_job,
 	      const struct job_result **ret, struct err *err)
 {
 	struct http_exchange *exchange = &call->exchange;
 	struct job_engine *engine;
+	char id[ID_SIZE];
 
+	id_new(id);
+	place_program(request, inputs);
+	auto_free char *conversation =
+		inputs->count > 0 || inputs->fetched ? xasprintf("%s-%s", call->door->name, id) : NULL;
+
+	request->id = id;
+	request->conversation = conversation;
+	request->files = inputs->files;
+	request->n_files = inputs->count;
 	request->owner = exchange->token.owner;
 	request->token_id = exchange->token.id;
 	request->client = &exchange->client;

@@ -60,8 +60,17 @@ void doors_serve(struct http_exchange *exchange, const struct door *door);
 /* Limits of a run as these APIs say them; 0 or less: the configuration's. What is above its caps is lowered to them. */
 struct jail_limits doors_limits(const struct config *config, int64_t run_us, int64_t compile_us,
 				int64_t memory_bytes);
+/* Files that a program finds in its folder. */
+struct doors_inputs {
+	struct job_file files[JOB_FILES_MAX]; /* names and bytes are its own */
+	size_t count;
+	bool fetched;        /* what the program leaves there is asked for */
+	const char *program; /* a Python program is put there, too, under this name, so that it can import them */
+};
+void doors_inputs_clear(struct doors_inputs *inputs);
+#define auto_doors_inputs __attribute__((cleanup(doors_inputs_clear)))
 /* Runs it. *ret_job is to be released, *ret is its own. ERR_CANCELLED: the client left, and the reply says so. */
-int doors_run(struct doors_call *call, struct job_request *request, struct job **ret_job,
+int doors_run(struct doors_call *call, struct job_request *request, struct doors_inputs *inputs, struct job **ret_job,
 	      const struct job_result **ret, struct err *err);
 /* A stream's first DOORS_STREAM_MAX bytes; what is not UTF-8 is U+FFFD. */
 struct json_object *doors_stream(struct doors_call *call, const struct job_result *result, bool is_stderr);

@@ -138,18 +138,7 @@ static void answer_failure(struct reply *reply, const struct err *err)
 
 /* -------- the run ------------------------------------------------------------------------------------- */
 
-struct inputs {
-	struct job_file files[JOB_FILES_MAX];
-	size_t count;
-};
-
-static void inputs_clear(struct inputs *inputs)
-{
-	for (size_t i = 0; i < inputs->count; i++)
-		free(unconst(inputs->files[i].data));
-}
-
-static int decode(const struct fusion_body *body, struct inputs *ret, struct err *err)
+static int decode(const struct fusion_body *body, struct doors_inputs *ret, struct err *err)
 {
 	if (!body->files)
 		return 0;
@@ -168,33 +157,19 @@ static int decode(const struct fusion_body *body, struct inputs *ret, struct err
 		}
 		struct job_file *file = &ret->files[ret->count++];
 
-		file->name = doors_path(name);
+		file->name = xstrdup(doors_path(name));
 		file->data = buf_steal(&data, &file->length);
 	}
 	return 0;
 }
 
-/* A Python program is put among its files, which it imports. */
-static void place_among(struct job_request *request, struct inputs *inputs)
-{
-	for (size_t i = 0; i < inputs->count; i++)
-		if (streq(inputs->files[i].name, PROGRAM))
-			return;
-	inputs->files[inputs->count++] =
-		(struct job_file){.name = PROGRAM,
-				  .data = xmemdup(request->code.data, request->code.length),
-				  .length = request->code.length};
-	request->entry = PROGRAM;
-}
-
 static void run(struct doors_call *call)
 {
-	__attribute__((cleanup(inputs_clear))) struct inputs inputs = {.count = 0};
+	auto_doors_inputs struct doors_inputs inputs = {.program = PROGRAM};
 	struct fusion_body body;
 	struct err err = ERR_INIT;
 	struct job *job = NULL;
 	const struct job_result *result;
-	char id[ID_SIZE];
 
 	if (doors_fusion_body(call, &body) < 0) {
 		json_object_put(body.document);
@@ -205,11 +180,7 @@ static void run(struct doors_call *call)
 		doors_limits(call->exchange.server->config, (int64_t)(body.run_seconds * 1e6),
 			     (int64_t)(body.compile_seconds * 1e6), body.memory_bytes);
 
-	id_new(id);
-	auto_free char *conversation = body.files || body.fetch ? xasprintf("fusion-%s", id) : NULL;
 	struct job_request request = {
-		.id = id,
-		.conversation = conversation,
 		.language = body.language,
 		.code = {json_object_get_string(body.code), (size_t)json_object_get_string_len(body.code)},
 		.limits = &limits};
@@ -219,12 +190,9 @@ static void run(struct doors_call *call)
 							(size_t)json_object_get_string_len(body.input)};
 	int failed = decode(&body, &inputs, &err);
 
-	if (failed == 0 && inputs.count > 0 && streq(body.language, "python"))
-		place_among(&request, &inputs);
-	request.files = inputs.files;
-	request.n_files = inputs.count;
+	inputs.fetched = body.fetch != NULL;
 	if (failed == 0)
-		failed = doors_run(call, &request, &job, &result, &err);
+		failed = doors_run(call, &request, &inputs, &job, &result, &err);
 	if (failed == 0)
 		answer(call, &body, result);
 	else if (failed != -ERR_CANCELLED)

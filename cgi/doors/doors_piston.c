@@ -105,19 +105,6 @@ static void answer(struct doors_call *call, const struct piston_body *body, cons
 
 /* -------- the run ------------------------------------------------------------------------------------- */
 
-struct inputs {
-	struct job_file files[JOB_FILES_MAX];
-	size_t count;
-};
-
-static void inputs_clear(struct inputs *inputs)
-{
-	for (size_t i = 0; i < inputs->count; i++) {
-		free(unconst(inputs->files[i].name));
-		free(unconst(inputs->files[i].data));
-	}
-}
-
 static int decode_one(struct json_object *from, size_t number, struct job_file *ret, struct err *err)
 {
 	const char *name = json_get_string(from, "name"), *encoding = json_get_string(from, "encoding");
@@ -172,13 +159,12 @@ static void answer_failure(struct reply *reply, const struct err *err)
 
 static void run(struct doors_call *call)
 {
-	__attribute__((cleanup(inputs_clear))) struct inputs inputs = {.count = 0};
+	auto_doors_inputs struct doors_inputs inputs = {.count = 0};
 	struct piston_body body;
 	struct err err = ERR_INIT;
 	struct job *job = NULL;
 	const struct job_result *result;
 	struct job_file program = {0};
-	char id[ID_SIZE];
 	int failed = doors_piston_body(call, &body);
 	auto_json struct json_object *document = body.document;
 
@@ -187,22 +173,15 @@ static void run(struct doors_call *call)
 	const struct jail_limits limits =
 		doors_limits(call->exchange.server->config, body.run_us, body.compile_us, body.memory_bytes);
 
-	id_new(id);
 	for (size_t i = 1; failed == 0 && i < json_object_array_length(body.files); i++) {
 		failed = decode_one(json_object_array_get_idx(body.files, i), i, &inputs.files[inputs.count], &err);
 		inputs.count += failed == 0;
 	}
 	if (failed == 0)
 		failed = decode_one(json_object_array_get_idx(body.files, 0), 0, &program, &err);
-	auto_free char *conversation = inputs.count > 0 ? xasprintf("piston-%s", id) : NULL;
 	auto_free const char *name = program.name, *data = program.data;
-	struct job_request request = {.id = id,
-				      .conversation = conversation,
-				      .language = body.runner,
-				      .code = {program.data, program.length},
-				      .limits = &limits,
-				      .files = inputs.files,
-				      .n_files = inputs.count};
+	struct job_request request = {
+		.language = body.runner, .code = {program.data, program.length}, .limits = &limits};
 	auto_free const char **arguments = NULL;
 
 	if (body.input)
@@ -211,16 +190,9 @@ static void run(struct doors_call *call)
 	if (failed == 0)
 		failed = take_arguments(&body, &request.args, &err);
 	arguments = request.args.items;
-	/* Among its files, which it imports. */
-	if (failed == 0 && inputs.count > 0 && streq(body.runner, "python")) {
-		inputs.files[inputs.count++] = (struct job_file){.name = xstrdup(program.name),
-								 .data = xmemdup(program.data, program.length),
-								 .length = program.length};
-		request.n_files = inputs.count;
-		request.entry = program.name;
-	}
+	inputs.program = program.name;
 	if (failed == 0)
-		failed = doors_run(call, &request, &job, &result, &err);
+		failed = doors_run(call, &request, &inputs, &job, &result, &err);
 	if (failed == 0)
 		answer(call, &body, result);
 	else if (failed != -ERR_CANCELLED)
