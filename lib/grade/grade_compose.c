@@ -288,11 +288,11 @@ static void compose_cpp(const struct grade_sample *sample, enum grade_part part,
 		put_cpp_alone(&text, &function, sample);
 	else if (function.replaced)
 		put_cpp_part(&text, &function, sample, part);
+	if (part == GRADE_ALONE) /* the first file, whose beginning comes before that of the code */
+		add_text(ret, "alone.cpp", grade_texts[GRADE_CPP].alone.data, grade_texts[GRADE_CPP].alone.length);
 	if (part == GRADE_ALONE || function.replaced)
 		add_buf(ret, "main.cpp", &text);
-	if (part == GRADE_ALONE)
-		add_text(ret, "alone.cpp", grade_texts[GRADE_CPP].alone.data, grade_texts[GRADE_CPP].alone.length);
-	else
+	if (part != GRADE_ALONE)
 		add_text(ret, "split.hpp", split_cpp, sizeof(split_cpp) - 1);
 	if (part == GRADE_TESTS)
 		add_text(ret, "tests.hpp", tests_cpp, sizeof(tests_cpp) - 1);

@@ -46,6 +46,11 @@ verdicts() {
 @test "what cannot be split says so on its line" {
 	jq -cn '{task_id: "CPP/2", prompt: "", entry_point: "first", declaration: "#include<vector>\nint first(int *xs, int n){\n", canonical_solution: "    return n ? xs[0] : -1;\n}\n",
 		test: "#undef NDEBUG\n#include<assert.h>\nint main(){\n    int xs[] = {7};\n    assert (first(xs, 1) == 7);\n    assert (first(xs, 0) == -1);\n}\n"}' >tasks.jsonl
+	# The forgeries of suites that share a process: what reads the nonce, finds it, or stands in for the harness' calls.
+	jq -c 'select((.task_id == "CPP/0") and (.forgery | test("nonce|interposed|rand"))) | .task_id = "CPP/2"' "$TASKS/forgeries-pack.jsonl" >forged.jsonl
+	[ "$(wc -l <forged.jsonl)" = 6 ]
+	judge 1 tasks.jsonl --samples forged.jsonl
+	[ "$(jq -c '.summary | [.passed, .judge_errors, .in_process]' <<<"$summary")" = '[0,0,6]' ]
 	cat "$TASKS/humaneval.jsonl" >>tasks.jsonl
 	judge 0 tasks.jsonl
 	[ "$(jq -c 'select(.task_id) | .in_process' <<<"$output" | paste -sd ' ')" = "true null" ]
