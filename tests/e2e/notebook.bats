@@ -12,10 +12,10 @@ setup_file() {
 	sp_token alice
 }
 
-# runs LANGUAGE CODE STDOUT [MORE]: with these members more, the output is that.
+# runs LANGUAGE CODE OUTPUT [MORE]: with these members more, that is printed, and shown behind it.
 runs() {
 	sp_call run_code "$(jq -nc --arg l "$1" --arg c "$2" "{conversationId: \"n\", language: \$l, code: \$c} + ${4:-{\}}")"
-	[ "$(sp_get details.stdout)" = "$3" ] || sp_die "$2: $(<"$SP_DIR/body")"
+	[ "$(sp_get 'details.stdout + (details.value // "")')" = "$3" ] || sp_die "$2: $(<"$SP_DIR/body")"
 }
 text() {
 	sp_get '[.result.content[].text] | join("|")'
@@ -23,7 +23,7 @@ text() {
 S='{"session": true}'
 
 @test "display, IPython.display" {
-	runs python $'display(1 + 1)\nprint("x")' $'2\nx'
+	runs python $'display(1 + 1)\nprint("x")' $'x\n2'
 	runs python $'from IPython.display import display, HTML, Markdown\ndisplay(Markdown("# t"), HTML("<b>x</b>"))' $'# t\n<b>x</b>'
 	runs python $'from IPython.display import display\ndisplay("s")\n7' $'\'s\'\n7'
 	runs python $'import IPython\nprint(IPython.get_ipython())' None
