@@ -199,12 +199,14 @@ static void read_line(struct reading *reading, struct json_object *line, size_t 
 	const struct grade_task *task = id ? find_task(reading, id) : NULL;
 	struct json_object *value = NULL;
 
-	if (!id || !member)
+	if (!id || !member) {
 		why = xasprintf("%s: sample number %zu has no task_id or no completion", path, number + 1);
-	else if (!task)
-		why = xasprintf("%s: there is no task %s", path, id);
-	if (why)
 		return leave_out(reading->tasks, why);
+	}
+	if (!task) {
+		why = xasprintf("%s: there is no task %s", path, id);
+		return leave_out(reading->tasks, why);
+	}
 	json_object_object_get_ex(line, member, &value);
 	add_samples(reading, task, value, streq(member, "solution"));
 }
