@@ -33,6 +33,7 @@ says() {
 }
 
 @test "texts that are exactly a value of the schema's type are that value" {
+	# shellcheck disable=SC2016 # the guest's shell expands it
 	code='"conversationId":"t","language":"bash","code":"echo $* $A; cat; cat f"'
 	says 'x 2 5
 inputline' run_code '{'"$code"',"args":"[\"x\",\"2\"]","environment":"{\"A\":\"5\"}","files":"[{\"filename\":\"f\",\"content\":\"line\"}]","stdin":"input","timeout_seconds":"20","memory_mb":"128","session":"false","display":"true"}'
@@ -107,6 +108,7 @@ input' run_code '{'"${code/; cat f/}"',"args":["x",2],"environment":[{"name":"A"
 
 @test "standard input and output: a byte order mark, an id 1.0 that is cancelled, texts of values" {
 	sp_stdio
+	# shellcheck disable=SC2016 # the guest's shell expands it
 	printf '\xef\xbb\xbf{"jsonrpc":"2.0","id":2.0,"method":"tools/call","params":{"name":"run_code","arguments":{"conversationId":"o","language":"bash","code":"echo $1","args":"[\\"hi\\"]","toolCallId":"x"}}}\n' >&9
 	sp_until "" grep -q '"id":2' "$SP_DIR/out"
 	grep -q 'ignored: toolCallId' "$SP_DIR/out"
@@ -140,6 +142,7 @@ input' run_code '{'"${code/; cat f/}"',"args":["x",2],"environment":[{"name":"A"
 }
 
 @test "/v1/ reads the same texts" {
+	# shellcheck disable=SC2016 # the guest's shell expands it
 	echo '{"lang":"bash","code":"echo $1","args":"[\"v\"]","user_id":7,"timeout":5}' | sp_http POST /v1/exec
 	[ "$(sp_get .stdout)" = v ]
 	for parameters in "filename*=UTF-8''%e2%82%ac.txt" "filename=x.txt; filename*=UTF-8''%e2%82%ac.txt" 'filename="C:\Users\me\€.txt"'; do

@@ -112,7 +112,8 @@ f().throw(ValueError("v"))'; do
 	done
 	# Not UTF-8, or with a NUL: such a program comes as a file.
 	for code in 'print("\xe4")' '\xe4 = 1' '# \xe4\nprint(1)' '# coding: latin-1\nprint("\xe4".encode())' 'print(1)\n\x00' 'x = """\x00"""'; do
-		printf "$code\n" >"$SP_DIR/main.py" # shellcheck disable=SC2059
+		# shellcheck disable=SC2059 # its escapes are the bytes
+		printf "$code\n" >"$SP_DIR/main.py"
 		printf 'base64 -d >/code/main.py <<<%s\n%s\n' "$(base64 -w0 "$SP_DIR/main.py")" "$BARE" >"$SP_DIR/bare.sh"
 		run "$SP_BIN/sallyport" run --config "$SP_CONFIG" -l bash "$SP_DIR/bare.sh"
 		bare="$status $output"
