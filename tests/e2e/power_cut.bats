@@ -190,7 +190,15 @@ carried() {
 	/usr/bin/python3 "$SP_ROOT/tests/e2e/power_cut.py" "$SP_DIR/cut" "$place" "$SP_DIR/acks" "$SP_DIR/image" "$kind" "$before" "$after" "${copy[@]}"
 }
 
-@test "backup, restore, export and import leave the old or the new behind a power cut" {
+# The record in this folder by the schema before the newest step. What its columns said of runs is lost, so `verify` holds no longer.
+made_older() {
+	local db=$SP_DIR/$1/sallyport.db
+	sqlite3 "$db" "SELECT 'DROP ' || type || ' ' || name || ';' FROM sqlite_schema WHERE type IN ('view', 'trigger')" | sqlite3 "$db"
+	sqlite3 "$db" "DROP INDEX execution_by_request; ALTER TABLE execution DROP COLUMN secrets; ALTER TABLE execution DROP COLUMN client;
+		ALTER TABLE execution DROP COLUMN client_address; PRAGMA user_version = 25"
+}
+
+@test "backup, restore, export, import and upgrade leave the old or the new behind a power cut" {
 	local cli=("$SP_BIN/sallyport")
 	sp_token alice
 	sp_start_jailer
@@ -209,4 +217,6 @@ carried() {
 	carried record into 2 3 "${cli[@]}" import --config "$SP_DIR/into.json" "$SP_DIR/three.bundle"
 	"${cli[@]}" verify --blobs --config "$SP_DIR/into.json"
 	"${cli[@]}" verify --blobs --config "$SP_DIR/back.json"
+	made_older back
+	carried upgrade back 25:3 26:3 "${cli[@]}" stdio --config "$SP_DIR/back.json" </dev/null
 }

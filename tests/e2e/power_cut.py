@@ -300,8 +300,9 @@ def runs_in(kind, work, bundle):
         return 'the database is damaged'
     if db.execute('PRAGMA foreign_key_check').fetchall():
         return 'references dangle'
-    said = wrong_blobs(db, work) if kind in ('backup', 'record') else ''
-    return said or str(db.execute('SELECT count(*) FROM execution').fetchone()[0])
+    said = wrong_blobs(db, work) if kind in ('backup', 'record', 'upgrade') else ''
+    version = f"{db.execute('PRAGMA user_version').fetchone()[0]}:" if kind == 'upgrade' else ''
+    return said or version + str(db.execute('SELECT count(*) FROM execution').fetchone()[0])
 
 
 def check(image, root, acks, work):
