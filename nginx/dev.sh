@@ -162,7 +162,7 @@ write_nginx() {
 		chmod 644 "$STATE/sallyport/$file"
 	done
 	if has_ipv6; then listen6="listen [::1]:$PORT;"; fi
-	sed -e "s|@STATE@|$STATE|g" -e "s|@LISTEN6@|$listen6|" -e "s|@PORT@|$PORT|g" nginx/dev.conf.in | keep "$STATE/nginx.conf"
+	sed -e "s|@STATE@|$STATE|g" -e "s|#@LISTEN6@|$listen6|" -e "s|@PORT@|$PORT|g" nginx/dev.conf.in | keep "$STATE/nginx.conf"
 	NGINX=$(PATH=$PATH:/usr/sbin command -v nginx) || die "nginx is not installed: run 'make deps'"
 	: >>"$STATE/log/nginx.log"
 	if as_root; then chown "$ACCOUNT:$ACCOUNT" "$STATE/log/nginx.log"; fi

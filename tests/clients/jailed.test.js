@@ -143,7 +143,7 @@ test('a server of an owner serves several runs', { timeout: TIMEOUT_MS }, async 
 	const bash = await stack.run({ language: 'bash', code: 'mcp call everything.get-sum a:=2 b:=3; mcp call files.list_allowed_directories | head -1', servers: ['everything', 'files'] });
 	assert.equal(bash.stderr, '');
 	assert.match(bash.stdout, /^The sum of 2 and 3 is 5\.\n.*Allowed directories/);
-	const { token } = JSON.parse((await stack.cli(['token', 'add', '--owner', 'other', '--servers', 'memory', '--json'])).stdout);
+	const { token } = JSON.parse((await stack.cli(['token', 'add', '--owner', 'other', '--servers', 'memory', '--results', 'structured', '--json'])).stdout);
 	const own = stack.token;
 	stack.token = token;
 	try {

@@ -66,7 +66,7 @@ language() {
 	mkdir "$SP_DIR/runners"
 	# Versions are asked for one after the other; a shell tells them faster, of all languages.
 	for file in "$SP_ROOT"/jail/runners/*.json; do
-		grep -v '^//' "$file" | jq 'del(.cache, .live, .show_run, .tools_run, .starter, .helper)
+		grep -v '^//' "$file" | jq 'del(.cache, .live, .show_run, .tools_run, .starter, .helper, .warm)
 			| if .internal then . else (.version = ["/bin/sh", "-c", "echo version 34.56.789 of it"] | .interpreters = ["/bin/sh"]) end
 			| if .name == "python" then .libraries = ["/bin/sh", "-c", "for n in numpy pandas matplotlib scipy scikit-learn requests openpyxl; do echo $n 1; done"] else del(.libraries) end
 			| if .name == "rust" then .interpreters = ["/nonexistent"] else . end' >"$SP_DIR/runners/${file##*/}"

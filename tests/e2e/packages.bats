@@ -118,7 +118,7 @@ hinted() {
 		jq -r '.result.tools[] | select(.name == "run_code") | .description' "$SP_DIR/body"
 	}
 	description=$(description)
-	[[ $description == *"pip install NAME or npm install NAME"* && $description != *"Nothing can be installed"* ]]
+	[[ $description == *"pip install NAME or npm install NAME"* && $description != *"nothing can be installed"* ]]
 	[ "${#description}" -le 1024 ]
 	installs none 'pip install --retries 0 demo-none'
 	[ "$(sp_get details.verdict)" = RE ]
@@ -128,6 +128,6 @@ hinted() {
 	mv "$SP_DIR/without" "$SP_CONFIG"
 	sp_start_gateway
 	description=$(description)
-	[[ $description != *"pip install NAME"* && $description == *"Nothing can be installed."* ]]
+	[[ $description != *"pip install NAME"* && $description == *"nothing can be installed."* ]]
 	hinted 'nothing can be installed here'
 }
