@@ -328,13 +328,14 @@ static bool may_be_given(const struct cell *cell, unsigned families)
 }
 
 /* Those that nobody can be given any more give way to others. A jail's /tmp belongs to its own namespace and stays as
- * it is. NULL: none. */
-static struct cell *find_parked(struct cells *cells, int64_t tmp_bytes, unsigned families)
+ * it is. A joined one is for programs of its language alone. NULL: none. */
+static struct cell *find_parked(struct cells *cells, int64_t tmp_bytes, unsigned families, bool joined)
 {
 	struct cell *found = NULL;
 
 	for (struct cell *cell = cells->first; cell && !(found && found->join.joined); cell = cell->next) {
-		if (cell->state != CELL_PARKED || cell->limits.tmp_bytes != tmp_bytes)
+		if (cell->state != CELL_PARKED || cell->limits.tmp_bytes != tmp_bytes ||
+		    (cell->join.joined && !joined))
 			continue;
 		if (!may_be_given(cell, families))
 			cell_destroy(cell);
@@ -348,7 +349,7 @@ static struct cell *find_parked(struct cells *cells, int64_t tmp_bytes, unsigned
 static struct cell *take_parked(struct cells *cells, const struct jail_limits *limits, const struct runner *runner)
 {
 	const unsigned families = 1U << runner->family | (runner->compile.count ? 1U << runner->family_compile : 0);
-	struct cell *cell = find_parked(cells, limits->tmp_bytes, families);
+	struct cell *cell = find_parked(cells, limits->tmp_bytes, families, runner->warm != NULL);
 
 	if (!cell)
 		return NULL;

@@ -222,7 +222,7 @@ static void shadowed(void **state)
 	jail_client_free(cold);
 }
 
-/* Other languages, compile steps and live sandboxes begin in joined jails, too. */
+/* Other languages are given jails in which no interpreter waits. */
 static void other_languages(void **state)
 {
 	struct service *service = *state;
