@@ -203,7 +203,9 @@ static void add_servers(struct server *server, const struct job_result *result, 
 	static const char *const words[] = {"name 'tools' is not defined", "tools is not defined",
 					    "No module named 'tools'", "this program may call no tools", NULL};
 
-	if (*server->config->upstream.file && result->tools.n_servers == 0 && says(error, words))
+	const char *file = server->config->upstream.file;
+
+	if (file && *file && result->tools.n_servers == 0 && says(error, words))
 		buf_puts(text, "servers: a program calls the tools of the servers that the argument servers names\n");
 }
 

@@ -130,7 +130,7 @@ test('a token is taken in each form that clients have, and the path with it is i
 });
 
 test('piston-api-client, unmodified', async () => {
-	const client = new NodePistonClient({ server: `${origin}/t/${token}/piston` });
+	const client = new NodePistonClient({ server: `${origin}/t/${token}/piston`, cacheTime: 1 });
 	const runtimes = await client.runtimes();
 	assert.match(runtimes.data.find((one) => one.language === 'python').version, /^3\.\d+\.\d+$/, JSON.stringify(runtimes));
 	const { data } = await client.execute({
