@@ -308,7 +308,7 @@ static void remove_property(struct json_object *tool, const char *name)
 #define INSTALL                                                                                                        \
 	" Packages that are missing: in bash with network, pip install NAME or npm install NAME keeps them for the "   \
 	"conversation, if network names their index."
-#define NO_INSTALL " There is no network, and nothing can be installed."
+#define NO_INSTALL " No network; nothing can be installed."
 
 /* What cannot be had here is not offered; asked for, it is refused with a sentence. */
 static void refine_offers(const struct config *config, struct json_object *tool)
@@ -391,7 +391,7 @@ const struct tool tool_run_code = {
 	.title = "Run a program",
 	.scope = STORE_SCOPE_RUN,
 	.description =
-		"Runs a program in an isolated sandbox. Returns what it printed, images that it made, and the address "
+		"Runs a program in an isolated sandbox. Returns what it printed, images it made, and the address "
 		"of every file that is new or changed.\n"
 		"- Each call is a new process.\n"
 		"- Print what you want to see. Python, JavaScript and TypeScript also show the value of a last "
