@@ -98,18 +98,24 @@ static void missing_module(const struct run_shown *error, char ret[NAME_MAX_])
 	}
 }
 
+/* One of these, ended by NULL? */
+static bool says(const struct run_shown *error, const char *const *words)
+{
+	while (*words && !run_shown_has(error, *words))
+		words++;
+	return *words;
+}
+
 /* Does the program's last word say that it misses a package? pip itself advises things that are not to be had here. */
 static bool misses_package(const struct run_shown *error)
 {
 	static const char *const words[] = {"No module named '",       "Cannot find module '",
 					    "Cannot find package '",   "externally-managed-environment",
 					    "npm error code EROFS",    "pip: command not found",
-					    "pip3: command not found", "npm: command not found"};
+					    "pip3: command not found", "npm: command not found",
+					    NULL};
 
-	for (size_t i = 0; i < ARRAY_SIZE(words); i++)
-		if (run_shown_has(error, words[i]))
-			return true;
-	return false;
+	return says(error, words);
 }
 
 static void add_packages(struct server *server, const struct job_result *result, const struct run_shown *error,
@@ -141,12 +147,10 @@ static bool misses_network(const struct run_shown *error)
 					    "Failed to resolve",         "Could not resolve host",
 					    "getaddrinfo ENOTFOUND",     "getaddrinfo EAI_AGAIN",
 					    "Network is unreachable",    "ENETUNREACH",
-					    "unable to resolve host",    "dial tcp: lookup "};
+					    "unable to resolve host",    "dial tcp: lookup ",
+					    NULL};
 
-	for (size_t i = 0; i < ARRAY_SIZE(words); i++)
-		if (run_shown_has(error, words[i]))
-			return true;
-	return false;
+	return says(error, words);
 }
 
 static void add_network(struct server *server, const struct job_result *result, struct buf *text)
@@ -161,13 +165,6 @@ static void add_network(struct server *server, const struct job_result *result, 
 }
 
 /* -------- limits -------------------------------------------------------------------------------------- */
-
-static bool says(const struct run_shown *error, const char *const *words)
-{
-	while (*words && !run_shown_has(error, *words))
-		words++;
-	return *words;
-}
 
 /* A limit that was met, with the argument that asks for more and its maximum, or what else helps. */
 static void add_limits(struct server *server, const struct job_result *result, const struct run_shown *error,
