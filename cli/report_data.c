@@ -37,16 +37,32 @@ static int64_t number(struct json_object *line, const char *name)
 	return json_object_get_int64(json_get(line, name, json_type_int));
 }
 
+/* The caller's; NULL: it is no JSON. */
+static struct json_object *line_of(const char *text)
+{
+	struct json_object *line = NULL;
+
+	return json_parse(text, strlen(text), &line, NULL) < 0 ? NULL : line;
+}
+
+static void put(FILE *out, struct json_object *object)
+{
+	auto_buf struct buf text;
+
+	buf_init(&text, SIZE_MAX / 2);
+	json_print(&text, object);
+	fprintf(out, "%s\n", text.data);
+}
+
 void report_evalplus(const struct report_all *all, FILE *out)
 {
 	auto_json struct json_object *whole = json_object_new_object();
 	struct json_object *tasks = json_object_new_object();
-	auto_buf struct buf text = {0};
 
 	for (size_t i = 0; i < all->count; i++) {
-		auto_json struct json_object *line = NULL;
+		auto_json struct json_object *line = line_of(all->items[i].json);
 
-		if (json_parse(all->items[i].json, strlen(all->items[i].json), &line, NULL) < 0)
+		if (!line)
 			continue;
 		auto_free char *task = task_of(line);
 		struct json_object *one = json_object_new_object();
@@ -62,20 +78,17 @@ void report_evalplus(const struct report_all *all, FILE *out)
 		json_object_array_add(list_of(tasks, task), one);
 	}
 	json_add(whole, "eval", tasks);
-	buf_init(&text, SIZE_MAX / 2);
-	json_print(&text, whole);
-	fprintf(out, "%s\n", text.data);
+	put(out, whole);
 }
 
 void report_bigcode(const struct report_all *all, FILE *out)
 {
 	auto_json struct json_object *tasks = json_object_new_object();
-	auto_buf struct buf text = {0};
 
 	for (size_t i = 0; i < all->count; i++) {
-		auto_json struct json_object *line = NULL;
+		auto_json struct json_object *line = line_of(all->items[i].json);
 
-		if (json_parse(all->items[i].json, strlen(all->items[i].json), &line, NULL) < 0)
+		if (!line)
 			continue;
 		auto_free char *task = task_of(line);
 		struct json_object *pair = json_object_new_array(), *one = json_object_new_object();
@@ -88,7 +101,5 @@ void report_bigcode(const struct report_all *all, FILE *out)
 		json_object_array_add(pair, one);
 		json_object_array_add(list_of(tasks, task), pair);
 	}
-	buf_init(&text, SIZE_MAX / 2);
-	json_print(&text, tasks);
-	fprintf(out, "%s\n", text.data);
+	put(out, tasks);
 }
