@@ -16,13 +16,12 @@ static const char *basic_token(const char *encoded, char buffer[TOKEN_MAX])
 	auto_buf struct buf plain = {0};
 
 	buf_init(&plain, TOKEN_MAX - 1);
-	const bool good = base64_decode(encoded, strlen(encoded), &plain, NULL) == 0 && !plain.overflow;
-	const char *colon = good ? strchr(plain.data, ':') : NULL;
-	const size_t length = good && (!colon || colon[1]) ? plain.length : 0;
+	char *colon = base64_decode(encoded, strlen(encoded), &plain, NULL) == 0 ? strchr(plain.data, ':') : NULL;
 
-	if (colon)
-		snprintf(buffer, TOKEN_MAX, "%.*s", colon[1] ? (int)length : (int)(colon - plain.data),
-			 colon[1] ? colon + 1 : plain.data);
+	if (colon) {
+		*colon = '\0';
+		snprintf(buffer, TOKEN_MAX, "%s", colon[1] ? colon + 1 : plain.data);
+	}
 	explicit_bzero(plain.data, plain.length);
 	return colon && *buffer ? buffer : NULL;
 }
