@@ -229,6 +229,11 @@ int doors_run(struct doors_call *call, struct job_request *request, struct doors
 	return result;
 }
 
+bool doors_compiled_late(const struct jail_result *jail)
+{
+	return jail->verdict == JAIL_CE && (streq(jail->limit, "wall") || streq(jail->limit, "cpu"));
+}
+
 struct json_object *doors_text(const char *data, size_t length)
 {
 	auto_buf struct buf text = {0};

@@ -72,6 +72,7 @@ void doors_inputs_clear(struct doors_inputs *inputs);
 /* Runs it. *ret_job is to be released, *ret is its own. ERR_CANCELLED: the client left, and the reply says so. */
 int doors_run(struct doors_call *call, struct job_request *request, struct doors_inputs *inputs, struct job **ret_job,
 	      const struct job_result **ret, struct err *err);
+bool doors_compiled_late(const struct jail_result *jail); /* the compile step met its limit of time */
 /* A stream's first DOORS_STREAM_MAX bytes; what is not UTF-8 is U+FFFD. */
 struct json_object *doors_stream(struct doors_call *call, const struct job_result *result, bool is_stderr);
 struct json_object *doors_text(const char *data, size_t length);

@@ -98,13 +98,13 @@ static void answer(struct doors_call *call, const struct fusion_body *body, cons
 	auto_json struct json_object *object = json_object_new_object();
 	const struct jail_result *jail = &result->jail;
 	const bool compile_failed = jail->verdict == JAIL_CE,
-		   ours = jail->verdict == JAIL_XX || jail->verdict == JAIL_CX,
-		   late_compile = compile_failed && (streq(jail->limit, "wall") || streq(jail->limit, "cpu"));
+		   ours = jail->verdict == JAIL_XX || jail->verdict == JAIL_CX;
 	struct json_object *out = doors_stream(call, result, false), *error = doors_stream(call, result, true);
 	struct json_object *compile = NULL, *run = NULL;
 
 	if (compile_failed)
-		compile = step(&jail->compile, late_compile, jail->exit_code > 0 ? jail->exit_code : 1, out, error);
+		compile = step(&jail->compile, doors_compiled_late(jail), jail->exit_code > 0 ? jail->exit_code : 1, out,
+			       error);
 	else if (jail->compiled)
 		compile = step(&jail->compile, false, 0, json_object_new_string(""), json_object_new_string(""));
 	if (!compile_failed)

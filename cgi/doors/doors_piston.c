@@ -79,8 +79,7 @@ static void answer(struct doors_call *call, const struct piston_body *body, cons
 {
 	auto_json struct json_object *object = json_object_new_object();
 	const struct jail_result *jail = &result->jail;
-	const bool failed = jail->verdict == JAIL_CE,
-		   late_compile = failed && (streq(jail->limit, "wall") || streq(jail->limit, "cpu"));
+	const bool failed = jail->verdict == JAIL_CE;
 	struct json_object *out, *error;
 
 	if (jail->verdict == JAIL_XX || jail->verdict == JAIL_CX) {
@@ -89,7 +88,8 @@ static void answer(struct doors_call *call, const struct piston_body *body, cons
 	}
 	out = doors_stream(call, result, false);
 	error = doors_stream(call, result, true);
-	struct json_object *run = failed ? stage(jail, &jail->compile, late_compile ? JAIL_TO : JAIL_CE, out, error)
+	struct json_object *run = failed ? stage(jail, &jail->compile, doors_compiled_late(jail) ? JAIL_TO : JAIL_CE,
+						 out, error)
 					 : stage(jail, &jail->run, jail->verdict, out, error);
 
 	json_add(object, "run", run);
