@@ -85,22 +85,15 @@ static bool is_waiting(void *arg, const char *comm)
 	return streq(comm, "python3");
 }
 
+static pid_t waiting_below(pid_t child)
+{
+	return eye_find(child, is_waiting, NULL);
+}
+
 /* The child of an init: below the jailer's children. */
 static pid_t find_waiting(const struct service *service)
 {
-	auto_free char *path = xasprintf("/proc/%d/task/%d/children", service->pid, service->pid);
-	auto_free char *children = NULL;
-	size_t length;
-	char *state;
-
-	assert_int_equal(read_file_at(AT_FDCWD, path, EYE_TEXT, &children, &length, NULL), 0);
-	for (char *child = strtok_r(children, " ", &state); child; child = strtok_r(NULL, " ", &state)) {
-		pid_t found = eye_find((pid_t)strtol(child, NULL, 10), is_waiting, NULL);
-
-		if (found)
-			return found;
-	}
-	return 0;
+	return warm_child(service, waiting_below);
 }
 
 static void waiting_killed(void **state)

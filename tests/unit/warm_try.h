@@ -18,21 +18,32 @@ static inline void warm_start(void **state, const char *mode)
 	json_object_put(runners);
 }
 
-/* Host pid of the template; 0: there is none. The jailer's other children are inits, which have no command line. */
-static inline pid_t warm_template(const struct service *service)
+/* What `each` finds first among the jailer's children, by host pid; 0: nothing. */
+static inline pid_t warm_child(const struct service *service, pid_t (*each)(pid_t child))
 {
 	auto_free char *path = xasprintf("/proc/%d/task/%d/children", service->pid, service->pid);
 	auto_free char *children = NULL;
 	size_t length;
 	char *state;
+	pid_t found = 0;
 
 	assert_int_equal(read_file_at(AT_FDCWD, path, EYE_TEXT, &children, &length, NULL), 0);
-	for (char *child = strtok_r(children, " ", &state); child; child = strtok_r(NULL, " ", &state)) {
-		auto_free char *line_path = xasprintf("/proc/%s/cmdline", child);
-		auto_free char *line = NULL;
+	for (char *child = strtok_r(children, " ", &state); child && !found; child = strtok_r(NULL, " ", &state))
+		found = each((pid_t)strtol(child, NULL, 10));
+	return found;
+}
 
-		if (read_file_at(AT_FDCWD, line_path, 4096, &line, &length, NULL) == 0 && strstr(line, "python3"))
-			return (pid_t)strtol(child, NULL, 10);
-	}
-	return 0;
+static inline pid_t warm_if_template(pid_t child)
+{
+	auto_free char *path = xasprintf("/proc/%d/cmdline", child);
+	auto_free char *line = NULL;
+	size_t length;
+
+	return read_file_at(AT_FDCWD, path, 4096, &line, &length, NULL) == 0 && strstr(line, "python3") ? child : 0;
+}
+
+/* Host pid of the template; 0: there is none. The jailer's other children are inits, which have no command line. */
+static inline pid_t warm_template(const struct service *service)
+{
+	return warm_child(service, warm_if_template);
 }
