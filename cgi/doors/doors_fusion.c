@@ -103,8 +103,8 @@ static void answer(struct doors_call *call, const struct fusion_body *body, cons
 	struct json_object *compile = NULL, *run = NULL;
 
 	if (compile_failed)
-		compile = step(&jail->compile, doors_compiled_late(jail), jail->exit_code > 0 ? jail->exit_code : 1, out,
-			       error);
+		compile = step(&jail->compile, doors_compiled_late(jail), jail->exit_code > 0 ? jail->exit_code : 1,
+			       out, error);
 	else if (jail->compiled)
 		compile = step(&jail->compile, false, 0, json_object_new_string(""), json_object_new_string(""));
 	if (!compile_failed)
