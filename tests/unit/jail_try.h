@@ -147,6 +147,9 @@ static inline void try_on_collected(void *arg)
 	((struct try *)arg)->collected = true;
 }
 
+/* Until there is a result it is no good one: a test that looks at nothing else fails. */
+static const struct jail_result try_no_result = {.verdict = JAIL_XX, .exit_code = -1};
+
 static inline void try_on_failed(void *arg, const struct err *err)
 {
 	struct try *try = arg;
@@ -200,6 +203,7 @@ static inline void try_begin(struct jail_client *client, struct try *try, const 
 	struct err err = ERR_INIT;
 
 	try_await_warm(client);
+	try->result = try_no_result;
 	try->changes = xcalloc(TRY_CHANGES, sizeof(*try->changes));
 	try->out_fd = memfd_create("out", MFD_CLOEXEC);
 	try->error_fd = memfd_create("err", MFD_CLOEXEC);
@@ -264,6 +268,7 @@ static inline void try_program(struct jail_client *client, struct try *try, cons
 	size_t length;
 
 	try_await_warm(client);
+	try->result = try_no_result;
 	try->changes = xcalloc(TRY_CHANGES, sizeof(*try->changes));
 	if (jail_once_begin(client, &once, &err) < 0)
 		fail_msg("%s", err.text);
