@@ -75,6 +75,7 @@ struct job_run {
 	char **env;                /* NULL-terminated; holds the secrets: wiped when the run was started */
 	struct jail_limits limits; /* what was asked, or the sandbox's */
 	char *limits_json;
+	bool large;                  /* its beginning is long work for the writer */
 	char recalled[ID_SIZE];      /* the key was used for this execution: its result is ours */
 	struct job_sandbox *sandbox; /* NULL: the jail is the job's own */
 	char sandbox_id[ID_SIZE];    /* "" and 0: none */
@@ -224,6 +225,7 @@ void job_source(const char *language, const struct bind_text *code, struct buf *
 int job_store_text(struct store *store, const struct bind_text *text, struct store_text *ret, int *ret_fd,
 		   struct err *err);
 char *job_json_text(struct json_object *object); /* compact; the caller's */
+/* 1: nothing is written yet, since it is large: job_lend_writer_large. */
 int job_begin_work(struct store_txn *txn, void *work_item, struct err *err);
 /* Writes nothing: sets run.recalled, or fails with the turn's error. */
 int job_key_work(struct store_txn *txn, void *work_item, struct err *err);

@@ -76,6 +76,11 @@ void job_lend_writer(struct job_work_item *work_item, store_work work)
 	store_commit_async(work_item->engine->store, work, work_item, committed);
 }
 
+void job_lend_writer_large(struct job_work_item *work_item, store_work work)
+{
+	store_commit_large(work_item->engine->store, work, work_item, committed);
+}
+
 /* Behind the jobs that wait already. */
 static void enlist(struct job_engine *engine, struct job *job)
 {

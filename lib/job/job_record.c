@@ -105,9 +105,16 @@ int job_begin_work(struct store_txn *txn, void *work_item, struct err *err)
 					      .owner = job->asked.row.owner,
 					      .conversation = job->asked.row.conversation,
 					      .language = job->asked.row.language};
+	const char *conversation = job->asked.row.conversation;
 	int result = find_key(txn, job, err);
 
-	if (result == 0 && *job->asked.row.conversation)
+	if (result == 0 && *conversation && !job->run.large) {
+		result = store_txn_execution_is_large(txn, job->asked.row.owner, conversation, err);
+		job->run.large = result > 0;
+	}
+	if (result > 0)
+		return result;
+	if (result == 0 && *conversation)
 		result = job_put_files(txn, &job->asked.files, &job->run.conversation_row, err);
 	if (result == 0 && job->run.sandbox_seq == 1) /* a begin that is repeated after a roll-back finds none */
 		result = store_txn_sandbox_add(txn, &sandbox, job->run.before, err);

@@ -198,6 +198,10 @@ static enum job_step begun(struct job *job)
 		job_lend_io(&job->turn.work_item, job_prepare);
 		return JOB_PREPARING;
 	}
+	if (job->turn.work_item.code > 0) {
+		job_lend_writer_large(&job->turn.work_item, job_begin_work);
+		return JOB_BEGINNING;
+	}
 	/* The first transaction did not happen: nothing was stored, so the job is refused; or it gets the result of the
 	 * key's first call. */
 	give_back(job);

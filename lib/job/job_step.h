@@ -16,8 +16,8 @@
  *     reading     I/O worker: the folder      returned      STARTING; failed: over
  *     (STARTING)  reactor                               beginning; the jail cannot be opened: over, but with an
  *                                                       idempotency key beginning (its first result may be there)
- *     beginning   writer: the row;        returned      preparing; failed: over; its key's first call has a
- *                 jailer: the jail                      result: recalling
+ *     beginning   writer: the row;        returned      preparing; its files are many: beginning, behind others;
+ *                 jailer: the jail                      failed: over; its key's first call has a result: recalling
  *     recalling   I/O worker: that result     returned      over
  *     preparing   I/O worker: opens the       returned      filling, which goes on at once if there is room;
  *                 next files                            failed, cancelled or its jail is over: ENDING

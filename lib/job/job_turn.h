@@ -40,6 +40,7 @@ struct job_work_item *job_work_items_take(struct job_work_items *work_items);
  * repeat it); then `back`. */
 void job_lend_io(struct job_work_item *work_item, int (*work)(struct job_work_item *work_item, struct err *err));
 void job_lend_writer(struct job_work_item *work_item, store_work work);
+void job_lend_writer_large(struct job_work_item *work_item, store_work work); /* store_commit_large */
 void job_post(struct job_work_item *work_item); /* the work is done: `back` */
 
 /* The turns of one conversation that are not over. */

@@ -253,6 +253,7 @@ static struct store *store_new(enum store_mode mode)
 		store->instance_fd = -1;
 	store->queue.end = &store->queue.first;
 	store->idle.end = &store->idle.first;
+	store->large.end = &store->large.first;
 	pthread_mutex_init(&store->readers_lock, NULL);
 	pthread_mutex_init(&store->retainer.lock, NULL);
 	pthread_mutex_init(&store->refused.lock, NULL);

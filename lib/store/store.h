@@ -73,3 +73,7 @@ int store_commit(struct store *store, store_work work, void *arg, struct err *er
  * store_commit. */
 void store_commit_async(struct store *store, store_work work, void *arg,
 			void (*done)(void *arg, int result, const struct err *err));
+/* The same for what takes the writer long: in a transaction of its own, and afterwards all others come first for as
+ * long as it took. */
+void store_commit_large(struct store *store, store_work work, void *arg,
+			void (*done)(void *arg, int result, const struct err *err));

@@ -330,6 +330,67 @@ static void *idle_main(void *arg)
 	return NULL;
 }
 
+/* What is between its work and its answer: those of one transaction. */
+struct together {
+	int count;
+	bool large; /* there is a large one */
+	atomic_int answered;
+};
+struct member {
+	struct together *group;
+	bool large;
+	int place;
+};
+
+static int member_work(struct store_txn *txn, void *arg, struct err *err)
+{
+	const struct member *member = arg;
+
+	(void)txn, (void)err;
+	assert_false(member->group->large);
+	assert_true(!member->large || member->group->count == 0);
+	member->group->count++;
+	member->group->large = member->large;
+	return 0;
+}
+
+static void member_done(void *arg, int result, const struct err *err)
+{
+	struct member *member = arg;
+
+	(void)err;
+	assert_int_equal(result, 0);
+	member->place = atomic_load(&member->group->answered);
+	member->group->count--;
+	member->group->large = false;
+	atomic_fetch_add(&member->group->answered, 1);
+}
+
+/* A large operation has a transaction of its own, and behind it those come first who waited. */
+static void large_work_is_alone(void **state)
+{
+	struct fixture *f = *state;
+	struct together group = {0};
+	struct member large[3], small[5];
+	struct gate gate;
+
+	gate_shut(&gate, f->store);
+	for (size_t i = 0; i < ARRAY_SIZE(large); i++) {
+		large[i] = (struct member){.group = &group, .large = true};
+		store_commit_large(f->store, member_work, &large[i], member_done);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(small); i++) {
+		small[i] = (struct member){.group = &group};
+		store_commit_async(f->store, member_work, &small[i], member_done);
+	}
+	gate_open(&gate);
+	while (atomic_load(&group.answered) < (int)(ARRAY_SIZE(large) + ARRAY_SIZE(small)))
+		sched_yield();
+	for (size_t i = 0; i < ARRAY_SIZE(small); i++)
+		assert_true(small[i].place < large[1].place);
+	assert_true(large[0].place < large[1].place && large[1].place < large[2].place);
+}
+
 /* An operation at idle priority that came first begins after those that came later. */
 static void idle_work_lets_others_go_first(void **state)
 {
@@ -469,6 +530,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(many_writers, setup, teardown),
 		cmocka_unit_test_setup_teardown(two_processes, setup, teardown),
 		cmocka_unit_test_setup_teardown(idle_work_lets_others_go_first, setup, teardown),
+		cmocka_unit_test_setup_teardown(large_work_is_alone, setup, teardown),
 		cmocka_unit_test_setup_teardown(never_waits_for_itself, setup, teardown),
 		cmocka_unit_test_setup_teardown(reading_only, setup, teardown),
 		cmocka_unit_test_setup_teardown(queries_are_checked, setup, teardown),

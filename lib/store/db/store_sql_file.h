@@ -94,6 +94,9 @@ enum {
 	  ") WHERE id = :id")                                                                                          \
 	X(CONVERSATION_FIND, READ,                                                                                     \
 	  "SELECT " STORE_SQL_CONVERSATION "FROM conversation WHERE owner = :owner AND name = :name")                  \
+	X(CONVERSATION_LARGE, READ,                                                                                    \
+	  "SELECT count(*) > :most FROM (SELECT 1 FROM file WHERE conversation = (SELECT id FROM conversation WHERE "  \
+	  "owner = :owner AND name = :name) LIMIT :most + 1)")                                                         \
 	X(CONVERSATION_BY_HASH, READ, "SELECT " STORE_SQL_CONVERSATION "FROM conversation WHERE hash = :hash")         \
 	X(CONVERSATION_IDLE, READ,                                                                                     \
 	  "SELECT id FROM conversation WHERE idle_from_us < :limit AND NOT EXISTS (SELECT 1 FROM execution WHERE "     \

@@ -28,7 +28,7 @@ struct store_op {
 	void (*done)(void *arg, int result, const struct err *err); /* NULL: somebody waits */
 	int result;
 	bool over;
-	int64_t since_us; /* of an idle one: queued then */
+	int64_t since_us; /* queued then */
 	struct err err;
 	pthread_cond_t wake;
 };
@@ -92,6 +92,8 @@ struct store {
 	pthread_mutex_t queue_lock;
 	pthread_cond_t queue_more;
 	struct store_queue queue, idle; /* idle: one at a time, when nobody else wants the writer */
+	struct store_queue large;       /* store_commit_large: one at a time, none before large_us */
+	int64_t large_us;
 	struct store_abandoned *abandoned;
 	int (*abandoned_end)(struct store *store, const char *id, struct err *err);
 };

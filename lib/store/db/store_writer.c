@@ -5,6 +5,8 @@
  * operation under a savepoint of its own, commits, and only then answers the callers, in their order. While it waits
  * for the disk, the next group queues up: with many writers an fsync is shared by all of them, with one it costs no
  * extra hop of time.
+ * A large operation (the beginning of a run in a conversation of thousands of files) has a transaction of its own, and
+ * then the thread is the others' for as long as it took: no owner's large runs take more than half of it.
  *
  * How an operation can end:
  *   - its work fails: its savepoint is rolled back, the others go on;
@@ -32,6 +34,7 @@
 
 #define STACK_SIZE   (1024 * 1024)
 #define PAUSE_MAX_US 50000
+#define LARGE_WAIT_US 20000 /* so long a large operation lets others go first */
 
 int64_t store_txn_now(struct store_txn *txn)
 {
@@ -211,35 +214,76 @@ static void end_abandoned(struct store *store)
 	}
 }
 
-/* Under the queue's lock. Returns when there is work, when the store closes, or when it is time to try again. */
-static void wait_for_work(struct store *store)
+/* Under the queue's lock, which it gives up meanwhile. */
+static void wait_more(struct store *store, int64_t wait_us)
 {
 	struct timespec until;
 
 	clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_nsec += STORE_RETRY_MS * 1000000L;
-	until.tv_sec += until.tv_nsec / 1000000000L;
-	until.tv_nsec %= 1000000000L;
+	until.tv_sec += wait_us / 1000000;
+	until.tv_nsec += wait_us % 1000000 * 1000;
+	until.tv_sec += until.tv_nsec / 1000000000;
+	until.tv_nsec %= 1000000000;
+	pthread_cond_timedwait(&store->queue_more, &store->queue_lock, &until);
+}
+
+/* For how long the large operations rest yet; INT64_MAX: none waits. When the store closes they rest no more. */
+static int64_t large_rest_us(const struct store *store)
+{
+	if (store->large.first == NULL)
+		return INT64_MAX;
+	return store->stopping ? 0 : MAX(0, store->large_us - clock_monotonic_us());
+}
+
+/* Under the queue's lock. Returns when there is work, when the store closes, or when it is time to try again. */
+static void wait_for_work(struct store *store)
+{
+	const int64_t retry_us = clock_monotonic_us() + STORE_RETRY_MS * 1000;
+
 	while (store->queue.first == NULL && store->idle.first == NULL && !store->stopping) {
-		if (store->abandoned == NULL)
-			pthread_cond_wait(&store->queue_more, &store->queue_lock);
-		else if (pthread_cond_timedwait(&store->queue_more, &store->queue_lock, &until) == ETIMEDOUT)
+		const int64_t rest_us = large_rest_us(store), left_us = retry_us - clock_monotonic_us();
+		const int64_t wait_us = store->abandoned == NULL ? rest_us : MIN(rest_us, left_us);
+
+		if (wait_us <= 0)
 			return;
+		if (wait_us == INT64_MAX)
+			pthread_cond_wait(&store->queue_more, &store->queue_lock);
+		else
+			wait_more(store, wait_us);
 	}
 }
 
-/* Under the queue's lock: all that wait; where nobody does, or one has been idle for long, one of the idle ones. */
-static struct store_op *take_work(struct store *store)
+static struct store_op *take_first(struct store_queue *queue)
 {
-	struct store_op *list = store->queue.first, *idle = store->idle.first;
+	struct store_op *op = queue->first;
 
-	if (idle != NULL && (list == NULL || clock_monotonic_us() - idle->since_us >= STORE_IDLE_US)) {
-		store->idle.first = idle->next;
-		if (idle->next == NULL)
-			store->idle.end = &store->idle.first;
-		idle->next = NULL;
-		*(list == NULL ? &list : store->queue.end) = idle;
-	}
+	queue->first = op->next;
+	if (op->next == NULL)
+		queue->end = &queue->first;
+	op->next = NULL;
+	return op;
+}
+
+/* Does it wait for longer than others may keep it waiting? */
+static bool is_old(const struct store_op *op, int64_t most_us)
+{
+	return clock_monotonic_us() - op->since_us >= most_us;
+}
+
+/* Under the queue's lock: a large one alone, where it is its turn; else all that wait, and one of the idle ones where
+ * there are none, or where that one has been idle for long. */
+static struct store_op *take_work(struct store *store, bool *large)
+{
+	const struct store_op *idle = store->idle.first;
+	struct store_op *list = store->queue.first;
+
+	/* Two never follow each other while somebody waits. */
+	*large = large_rest_us(store) == 0 &&
+		 (list == NULL || (!*large && is_old(store->large.first, LARGE_WAIT_US)));
+	if (*large)
+		return take_first(&store->large);
+	if (idle != NULL && (list == NULL || is_old(idle, STORE_IDLE_US)))
+		*(list == NULL ? &list : store->queue.end) = take_first(&store->idle);
 	store->queue = (struct store_queue){NULL, &store->queue.first};
 	return list;
 }
@@ -247,12 +291,14 @@ static struct store_op *take_work(struct store *store)
 static void *writer(void *arg)
 {
 	struct store *store = arg;
+	bool large = false; /* is this one, was the last one? */
 
 	for (;;) {
 		pthread_mutex_lock(&store->queue_lock);
 		wait_for_work(store);
-		struct store_op *list = take_work(store);
+		struct store_op *list = take_work(store, &large);
 		bool leave = list == NULL && store->stopping, abandoned = store->abandoned != NULL;
+		const int64_t began_us = clock_monotonic_us();
 
 		pthread_mutex_unlock(&store->queue_lock);
 		if (leave)
@@ -263,6 +309,8 @@ static void *writer(void *arg)
 			tell(store, list, rest);
 			list = rest;
 		}
+		if (large)
+			store->large_us = 2 * clock_monotonic_us() - began_us;
 		if (abandoned)
 			end_abandoned(store);
 	}
@@ -304,6 +352,7 @@ void store_writer_stop(struct store *store)
 
 static void enqueue(struct store *store, struct store_queue *queue, struct store_op *op)
 {
+	op->since_us = clock_monotonic_us();
 	metrics_add(METRIC_STORE_QUEUE, NULL, NULL, 1);
 	*queue->end = op;
 	queue->end = &op->next;
@@ -312,7 +361,7 @@ static void enqueue(struct store *store, struct store_queue *queue, struct store
 
 static int commit(struct store *store, struct store_queue *queue, store_work work, void *arg, struct err *err)
 {
-	struct store_op op = {.work = work, .arg = arg, .since_us = clock_monotonic_us(), .err = ERR_INIT};
+	struct store_op op = {.work = work, .arg = arg, .err = ERR_INIT};
 
 	if (!store->writer_started)
 		return err_set(err, ERR_DENIED, "the record is open for reading only");
@@ -359,8 +408,8 @@ int store_commit_gently(struct store *store, store_work work, void *arg, struct 
 	return result;
 }
 
-void store_commit_async(struct store *store, store_work work, void *arg,
-			void (*done)(void *arg, int result, const struct err *err))
+static void commit_async(struct store *store, struct store_queue *queue, store_work work, void *arg,
+			 void (*done)(void *arg, int result, const struct err *err))
 {
 	if (!store->writer_started) {
 		struct err err = ERR_INIT;
@@ -375,6 +424,18 @@ void store_commit_async(struct store *store, store_work work, void *arg,
 	op->arg = arg;
 	op->done = done;
 	pthread_mutex_lock(&store->queue_lock);
-	enqueue(store, &store->queue, op);
+	enqueue(store, queue, op);
 	pthread_mutex_unlock(&store->queue_lock);
+}
+
+void store_commit_async(struct store *store, store_work work, void *arg,
+			void (*done)(void *arg, int result, const struct err *err))
+{
+	commit_async(store, &store->queue, work, arg, done);
+}
+
+void store_commit_large(struct store *store, store_work work, void *arg,
+			void (*done)(void *arg, int result, const struct err *err))
+{
+	commit_async(store, &store->large, work, arg, done);
 }

@@ -90,6 +90,18 @@ int store_txn_execution_begin(struct store_txn *txn, const struct store_executio
 	return failed < 0 ? failed : store_txn_audit_begin(txn, execution->id, err);
 }
 
+int store_txn_execution_is_large(struct store_txn *txn, const char *owner, const char *conversation, struct err *err)
+{
+	auto_query struct query q = query_begin(txn->conn, SQL_CONVERSATION_LARGE);
+
+	query_bind_int(&q, ":most", STORE_FILES_AT_ONCE);
+	query_bind_text(&q, ":owner", owner);
+	query_bind_text(&q, ":name", conversation);
+	int found = query_next(&q, err);
+
+	return found < 0 ? found : (int)query_int(&q, 0);
+}
+
 static int not_running(const char *id, struct err *err)
 {
 	return err_set(err, ERR_CONFLICT,

@@ -99,6 +99,9 @@ int store_execution_files(struct store *store, const char *execution_id, enum st
 
 /* The row as `running` plus the conversation's present files as BEFORE. `execution->conversation_row` 0: no files. */
 int store_txn_execution_begin(struct store_txn *txn, const struct store_execution *execution, struct err *err);
+/* 1: a run of this conversation begins with more than STORE_FILES_AT_ONCE files, so its beginning is for
+ * store_commit_large; 0; negative. */
+int store_txn_execution_is_large(struct store_txn *txn, const char *owner, const char *conversation, struct err *err);
 /* For a run of this process whose end could not be recorded (a full disk, one that fails): as soon as the disk is back
  * its row ends as interrupted, with the output in running/, and so does its task. Returns at once. */
 void store_execution_abandon(struct store *store, const char *id);
