@@ -122,6 +122,11 @@ const sessions = () => keep(4, async (n, signal) => {
 	const began = await attacker.call('run_code', { conversationId: `live-${n}`, language: 'bash', session: true, code: 'x=1' }, { signal });
 	return began?.error || began?.result?.isError ? began : attacker.call('reset_session', { conversationId: `live-${n}` }, { signal });
 });
+async function crowded() {
+	const ids = Array.from({ length: 4 }, (_, n) => `crowded-${n}`);
+	for (const conversationId of ids) await attacker.call('run_code', { conversationId, timeout_seconds: 60, ...python("for n in range(4000): open(f'{n}', 'w').write(str(n))") });
+	return keep(4, (n, signal) => attacker.call('run_code', { conversationId: ids[n], language: 'bash', code: ':' }, { signal }));
+}
 const LARGE_UPLOAD = 'A'.repeat(30_000_000);
 const uploads = () => keep(2, (n, signal) => attacker.call('upload_file', { conversationId: `large-${n}`, filename: 'f', content: LARGE_UPLOAD }, { signal }));
 /* A call whose progress is a stream of its own. */
@@ -163,6 +168,7 @@ const attacks = [
 	{ name: 'reactor: 32 secrets and 15 MB of output', victims: ['run', 'write'], start: repeat(2, "print('aaaa-secre' * 1_500_000)", { secrets }), like: computing(2) },
 	{ name: 'writer: 190 calls of tools with 60 kB of arguments in one run', victims: ['run', 'write'], start: repeat(2, SMALL_CALLS, { servers: ['hostile'] }), like: computing(2) },
 	{ name: 'writer: 4,000 files of each run', victims: ['run', 'write'], start: repeat(2, "for n in range(4000): open(f'{n}', 'w').write(str(n))"), like: computing(2) },
+	{ name: 'writer: short runs in conversations of 4,000 files', victims: ['run', 'write'], start: crowded, like: computing(4) },
 	{ name: 'writer: uploads of 22 MB', victims: ['run', 'write'], start: uploads },
 	{ name: 'writer: wide audit entries', victims: ['run', 'write'], start: program(4, { language: 'bash', code: ':', environment, args: Array.from({ length: 200 }, (_, n) => `${n}`.repeat(20)) }), like: computing(4) },
 	{ name: 'jailer: sandboxes that begin and end', victims: ['run', 'write'], start: sessions, like: computing(4) },
