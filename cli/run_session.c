@@ -87,7 +87,10 @@ static void on_file(void *arg, const struct jail_change *change)
 {
 	struct session *session = arg;
 
-	run_files_add(&session->outcome->files, change);
+	if (jail_folder(change->name))
+		close_pointer(&change->fd);
+	else
+		run_files_add(&session->outcome->files, change);
 }
 
 static void feed_close(struct session *session)

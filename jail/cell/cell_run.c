@@ -274,6 +274,7 @@ static void deliver(struct cell *cell)
 	log_event(bare ? LOG_DEBUG : LOG_INFO, "run done", "jail", cell->label, "runner", cell->runner->name, "verdict",
 		  jail_verdict_text(result.verdict), "message", result.message, NULL);
 	run->result.denied = run->result.network = run->result.value = NULL; /* the copy has them */
+	run->result.warnings = run->result.left_in_tmp = NULL;
 	if (callbacks.done)
 		callbacks.done(arg, &result); /* the cell may be gone after it */
 	jail_result_clear(&result);
@@ -289,6 +290,22 @@ static void show_compile_output(struct cell *cell)
 		    steal_fd(&run->step->fds[3]));
 	output_copy(&kept, &run->output);
 	output_clear(&kept);
+}
+
+/* The beginning of what a compile step printed that succeeded. */
+static struct json_object *warnings_of(const struct output *output)
+{
+	char text[JAIL_WARNINGS_MAX];
+	size_t length = 0;
+
+	for (int i = 1; i >= 0; i--) {
+		ssize_t n = pread(output->sink[i], text + length, sizeof(text) - length, 0);
+
+		length += n > 0 ? (size_t)n : 0;
+	}
+	for (size_t i = 0; i < length; i++)
+		text[i] = text[i] ? text[i] : '?'; /* no string on the wire has a NUL */
+	return length > 0 ? json_new_safe(text, utf8_cut(text, length, length)) : NULL;
 }
 
 /* What the starter wrote of its last value. The guest can write there, too: it is as much the program's word as its
@@ -322,10 +339,13 @@ void cell_run_settled(struct cell *cell, const struct init_report *report)
 	cell_verdict_decide(&run->result, cell, run->stop, report ? &report->status : NULL);
 	if (run->step->display && run->phase == PHASE_RUN)
 		run->result.value = value_of(cell);
+	if (report && report->left[0])
+		run->result.left_in_tmp = json_new_safe(report->left, strnlen(report->left, INIT_LEFT_SIZE - 1));
 	if (run->phase == PHASE_COMPILE) {
 		run->result.compiled = true;
 		if (run->result.verdict == JAIL_OK) {
 			/* What was built is not the program's to change. */
+			run->result.warnings = warnings_of(&run->output);
 			output_clear(&run->output);
 			cell->live.code_read_only = true;
 			if (cell->state == CELL_DEAD)

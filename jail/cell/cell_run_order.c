@@ -162,6 +162,8 @@ void cell_run_order(const struct cell *cell, struct init_order *order, struct bu
 	order->live = cell->live.on;
 	order->driven = cell_driven(cell);
 	order->deterministic = step->clock_us != 0;
+	order->shows_data = !step->bare && !runner->internal;
+	order->takes_back = order->shows_data && !compile && !step->read_only;
 	order->family = compile ? runner->family_compile : runner->family;
 	if (order->driven) {
 		order->n_args = add_command(tail, cell, &runner->live, NULL);

@@ -11,6 +11,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -100,6 +101,22 @@ static void add_entry(struct walk *walk, const char *name, const struct stat *st
 	};
 }
 
+/* Nothing of an empty folder but its name is kept; "" is none. */
+static void add_folder(struct walk *walk, const char *path)
+{
+	if (!path[0])
+		return;
+	auto_free char *name = xasprintf("%s/" JAIL_FOLDER, path);
+
+	if (strlen(name) <= JAIL_NAME_MAX)
+		add_entry(walk, name, &(const struct stat){.st_mode = S_IFREG | 0644}, NULL);
+}
+
+static bool is_dots(const char *name)
+{
+	return streq(name, ".") || streq(name, "..");
+}
+
 static int walk_directory(struct walk *walk, const char *path, int depth);
 
 /* One entry of the directory `path` that is open as `fd`. *long_named: one of it was too long already. */
@@ -132,18 +149,23 @@ static int walk_directory(struct walk *walk, const char *path, int depth)
 			 : openat(walk->root, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *list = fd < 0 ? NULL : fdopendir(fd);
 	int error = list ? 0 : errno;
-	bool long_named = false;
+	bool long_named = false, empty = true;
 
-	for (struct dirent *entry; list && !error && (errno = 0, entry = readdir(list));)
-		if (!streq(entry->d_name, ".") && !streq(entry->d_name, "..") &&
-		    walk_entry(walk, fd, path, entry->d_name, depth, &long_named) < 0)
+	for (struct dirent *entry; list && !error && (errno = 0, entry = readdir(list));) {
+		if (is_dots(entry->d_name))
+			continue;
+		empty = false;
+		if (walk_entry(walk, fd, path, entry->d_name, depth, &long_named) < 0)
 			error = errno;
+	}
 	if (!error)
 		error = errno; /* a list that cannot be read to its end would say that the rest is gone */
 	if (list)
 		closedir(list);
 	else if (fd >= 0)
 		close(fd);
+	if (!error)
+		add_folder(walk, empty ? path : "");
 	errno = error;
 	return error ? -1 : 0;
 }
@@ -220,6 +242,8 @@ int data_open(int root, const struct data_entry *entry)
 	auto_close int fd = beneath_open(root, entry->name, O_RDONLY | O_NONBLOCK, 0);
 	struct stat st;
 
+	if (fd < 0 && jail_folder(entry->name))
+		return memfd_create("folder", MFD_CLOEXEC);
 	if (fd < 0 || fstat(fd, &st))
 		return -1;
 	if (!S_ISREG(st.st_mode) || st.st_ino != entry->inode) {

@@ -34,7 +34,7 @@ struct data_entry {
 	uint32_t mode;      /* type and permissions */
 	const char *unkept; /* why it cannot be kept, or NULL */
 };
-struct data_tree { /* everything except directories, in the order of the names */
+struct data_tree { /* everything except directories, in the order of the names; of an empty one a JAIL_FOLDER */
 	struct data_entry *entries;
 	size_t count;
 };

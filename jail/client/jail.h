@@ -40,6 +40,8 @@
 #define JAIL_DATA_NAMES(X)                                                                                             \
 	X("mnt/data") X("mnt/user-data/outputs") X("mnt/user-data/uploads") X("home/user") X("home/sandbox")           \
 	X("home/jovyan") X("home/oai/share") X("content") X("workspace") X("kaggle/working")
+/* A file of this name stands for the folder that it is in, which is empty: it is never there in a jail. */
+#define JAIL_FOLDER ".sallyport-folder"
 #define JAIL_NAME_MAX 1024         /* path of a file below /data, bytes */
 #define JAIL_LEVELS_MAX 64         /* … and its segments; what is deeper is not kept */
 #define JAIL_ARGUMENTS_MAX 32768   /* all arguments and environment of one program, bytes */
@@ -112,6 +114,8 @@ struct jail_program {
 	 * (jail/guest/shim); of others, for addresses and processors. 0: not. Of a live sandbox's runs all or
 	 * none; its clock is the first one's. */
 	int64_t clock_us;
+	/* Wall and CPU time of this run, within the server's cap; 0: those of the jail. For runs of a live sandbox. */
+	int64_t wall_us;
 };
 
 enum jail_change_kind { JAIL_FILE_CREATED, JAIL_FILE_CHANGED, JAIL_FILE_DELETED, JAIL_FILE_NOT_KEPT };
@@ -141,6 +145,9 @@ struct jail_events {
 	 * instead of `done` or `collected`, once, and is the last callback of this jail. */
 	void (*failed)(void *arg, const struct err *err);
 };
+
+/* Does the name stand for an empty folder? How long the folder's is; 0: it does not. */
+size_t jail_folder(const char *name);
 
 struct config;
 struct jail_client;

@@ -38,11 +38,20 @@ const char *jail_change_text(enum jail_change_kind kind)
 	return texts[kind];
 }
 
+size_t jail_folder(const char *name)
+{
+	const char *slash = strrchr(name, '/');
+
+	return slash && streq(slash + 1, JAIL_FOLDER) ? (size_t)(slash - name) : 0;
+}
+
 void jail_result_clear(struct jail_result *result)
 {
 	json_put_pointer(&result->denied);
 	json_put_pointer(&result->network);
 	json_put_pointer(&result->value);
+	json_put_pointer(&result->warnings);
+	json_put_pointer(&result->left_in_tmp);
 	*result = (struct jail_result){.verdict = JAIL_XX};
 }
 
@@ -51,6 +60,8 @@ void jail_result_share(struct jail_result *result)
 	result->denied = result->denied ? json_object_get(result->denied) : NULL;
 	result->network = result->network ? json_object_get(result->network) : NULL;
 	result->value = result->value ? json_object_get(result->value) : NULL;
+	result->warnings = result->warnings ? json_object_get(result->warnings) : NULL;
+	result->left_in_tmp = result->left_in_tmp ? json_object_get(result->left_in_tmp) : NULL;
 }
 
 #define USAGE(field, views_, text_)                                                                                    \
@@ -155,6 +166,10 @@ const struct bind jail_result_table[] = {
 	 .size = sizeof(struct network)},
 	{JSON(value, BIND_STRING), .views = DETAIL, .sparse = DETAIL,
 	 .description = "The value of the last expression, as text; it is not in stdout"},
+	{JSON(warnings, BIND_STRING), .views = DETAIL, .sparse = DETAIL,
+	 .description = "What the compiler printed although it succeeded"},
+	{JSON(left_in_tmp, BIND_STRING), .views = DETAIL, .sparse = DETAIL,
+	 .description = "Files that the program left in /tmp, which are gone"},
 	{0},
 };
 

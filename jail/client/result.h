@@ -86,9 +86,15 @@ struct jail_result {
 	/* With `display`: a string, the last value and what became of figures, "" where nothing was shown; else NULL.
 	 * The result's. */
 	struct json_object *value;
+	/* What the compile step printed although it succeeded, its beginning: warnings. NULL: nothing. The result's. */
+	struct json_object *warnings;
+	/* Names of files that the run left in /tmp, which goes with the jail: some of them, by commas. NULL: none. The
+	 * result's. */
+	struct json_object *left_in_tmp;
 };
 #define JAIL_VALUE_MAX      (17 * 1024) /* bytes of it that are read … */
 #define JAIL_VALUE_WIRE_MAX (32 * 1024) /* … and of its JSON */
+#define JAIL_WARNINGS_MAX   2000
 #define JAIL_UNROUTED_TEXT                                                                                             \
 	"an address that is not in network.allow was tried (%lld): only what it names is reached, by name"
 void jail_result_clear(struct jail_result *result);

@@ -181,6 +181,8 @@ static const char *prepare_program(const struct received_order *order)
 		if (root < 0 || init_put_file(root, order->strings[0], 0644, clock_now_us(), order->fds[0]))
 			return "write the source";
 	}
+	if (order->head.shows_data)
+		init_beside_show();
 	return order->head.has_tools && init_listen(order->fds[order->n_fds - 1]) ? "listen for tools" : NULL;
 }
 
@@ -355,12 +357,23 @@ static void account(const struct received_order *order, const struct rusage *bef
 	ended->self_us = own_us();
 }
 
+/* What it wrote next to itself; and of what goes with the jail, a few names. */
+static void take_back(const struct received_order *order, int64_t since_us, struct init_report *ended)
+{
+	if (!order->head.takes_back)
+		return;
+	init_beside_take(order->strings[0], since_us);
+	if (!order->head.live)
+		init_beside_left(since_us, ended->left, sizeof(ended->left));
+}
+
 /* What a program leaves is killed before its end is reported; not so in a live jail, where it is frozen from outside.
  */
 static void run(struct received_order *order, struct launcher *launcher, struct init_program *driver)
 {
 	struct init_program alone = INIT_PROGRAM_NONE, *program = order->head.driven ? driver : &alone;
 	struct init_report ended = {.kind = INIT_ENDED}, joined = {.warm = false};
+	const int64_t since_us = clock_now_us();
 	const char *failed;
 	struct rusage before;
 
@@ -395,6 +408,7 @@ static void run(struct received_order *order, struct launcher *launcher, struct 
 		init_wait_keep(program);
 	if (!order->head.driven || ended.gone)
 		init_program_close(program);
+	take_back(order, since_us, &ended);
 	account(order, &before, &joined, &ended);
 	report(&ended);
 }

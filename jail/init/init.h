@@ -27,6 +27,7 @@
 
 #define INIT_ID        1000 /* the guest's uid and gid as it sees them */
 #define INIT_STEP_SIZE 32
+#define INIT_LEFT_SIZE 192 /* names of files that a run left in /tmp */
 #define INIT_FDS_MAX   JAIL_BATCH_FILES
 #define INIT_TAIL_MAX  (JAIL_WIRE_MAX * 2) /* strings of one order: what came over the wire and what the runner adds */
 
@@ -87,6 +88,7 @@ struct init_order {
 	 * for the driver. */
 	bool driven;
 	bool deterministic;          /* init_be_deterministic */
+	bool shows_data, takes_back; /* init_beside.c, before and after it */
 	char cwd[JAIL_NAME_MAX + 1]; /* where the program starts; "": /data */
 	enum seccomp_family family;  /* of the program */
 	struct init_limits limits;
@@ -110,6 +112,7 @@ struct init_report {
 	bool gone;  /* the driver ended, and with it everything: nothing can run any more */
 	int error;
 	char step[INIT_STEP_SIZE];
+	char left[INIT_LEFT_SIZE]; /* in /tmp; "": nothing */
 	uint32_t index;
 	int64_t started_us, ended_us; /* monotonic */
 	int64_t switches_voluntary, switches_forced;
@@ -146,6 +149,12 @@ int init_remove_file(int root, const char *name); /* 0 also when there is no suc
 int init_copy(int to, int from, off_t offset);
 /* File locks of a jail. The kernel keeps them in memory that it charges to no cgroup. */
 #define INIT_LOCKS_MAX 1000
+/* init_beside.c: what /data has is seen next to the program, too; what the run since then wrote there moves to /data,
+ * but for the program's own file `source`. */
+void init_beside_show(void);
+void init_beside_take(const char *source, int64_t since_us);
+/* Names of what a run since then left in /tmp, which goes with the jail. */
+void init_beside_left(int64_t since_us, char *ret, size_t size);
 /* Binds the socket at JAIL_SOCKET, in the place of what is there, and listens. 0 or -1 and errno. */
 #define INIT_BACKLOG 16
 int init_listen(int socket);

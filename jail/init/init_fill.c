@@ -46,8 +46,24 @@ int init_copy(int to, int from, off_t offset)
 	return n < 0 ? -1 : 0;
 }
 
+/* The folder that the name stands for, if nothing is in it. */
+static int remove_folder(int root, const char *name)
+{
+	auto_free char *path = xstrndup(name, jail_folder(name));
+	const char *slash = strrchr(path, '/');
+	auto_free char *above = slash ? xstrndup(path, (size_t)(slash - path)) : NULL;
+	auto_close int parent =
+		above ? beneath_open(root, above, O_RDONLY | O_DIRECTORY, 0) : fcntl(root, F_DUPFD_CLOEXEC, 0);
+
+	if (parent >= 0)
+		unlinkat(parent, slash ? slash + 1 : path, AT_REMOVEDIR);
+	return 0;
+}
+
 int init_remove_file(int root, const char *name)
 {
+	if (jail_folder(name))
+		return remove_folder(root, name);
 	const char *slash = strrchr(name, '/');
 	auto_free char *path = slash ? xstrndup(name, (size_t)(slash - name)) : NULL;
 	auto_close int parent =
@@ -105,6 +121,8 @@ int init_put_file(int root, const char *name, uint32_t mode, int64_t mtime_us, i
 	struct timespec times[2] = {{.tv_nsec = UTIME_OMIT},
 				    {.tv_sec = seconds, .tv_nsec = (mtime_us - seconds * 1000000) * 1000}};
 
+	if (parent >= 0 && jail_folder(name))
+		return 0;
 	if (parent < 0 || make_way(parent, last, DEPTH_MAX))
 		return -1;
 	auto_close int to = beneath_open(parent, last, O_WRONLY | O_CREAT | O_EXCL, 0600);

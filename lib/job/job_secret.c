@@ -319,4 +319,6 @@ void job_mask_result(const struct mask *mask, struct jail_result *result)
 	mask_json(mask, &result->denied);
 	mask_json(mask, &result->network);
 	mask_string(mask, &result->value);
+	mask_string(mask, &result->warnings);
+	mask_string(mask, &result->left_in_tmp);
 }

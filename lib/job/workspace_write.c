@@ -15,6 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "jail/client/jail.h"
 #include "lib/base/beneath.h"
 #include "lib/base/utf8.h"
 #include "lib/store/db/crypto.h"
@@ -474,8 +475,8 @@ void workspace_write(struct workspace *workspace, const struct workspace_change 
 		for (size_t i = 0; i < count; i++) {
 			auto_buf struct buf line = {0};
 
-			if ((*changes[i].blob != '\0') != (pass == 1))
-				continue;
+			if ((*changes[i].blob != '\0') != (pass == 1) || jail_folder(changes[i].name))
+				continue; /* empty folders are the conversation's alone */
 			if (workspace_ignores_path(workspace, changes[i].name)) {
 				ignored++;
 				continue;
