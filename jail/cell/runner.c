@@ -159,6 +159,7 @@ EMBED(guest_csharp_sh, "jail/guest/csharp.sh");
 EMBED(guest_java_sh, "jail/guest/java.sh");
 EMBED(guest_javascript_cjs, "jail/guest/javascript.cjs");
 EMBED(guest_javascript_live_cjs, "jail/guest/javascript_live.cjs");
+EMBED(guest_picture_py, "jail/guest/picture.py");
 EMBED(guest_python_py, "jail/guest/python.py");
 EMBED(guest_python_values_py, "jail/guest/python_values.py");
 EMBED(guest_python_warm_py, "jail/guest/python_warm.py");
@@ -171,6 +172,7 @@ static const struct {
 	GUEST("java.sh", guest_java_sh),
 	GUEST("javascript.cjs", guest_javascript_cjs),
 	GUEST("javascript_live.cjs", guest_javascript_live_cjs),
+	GUEST("picture.py", guest_picture_py),
 	GUEST("python.py", guest_python_py),
 	GUEST("python_values.py", guest_python_values_py),
 	GUEST("python_warm.py", guest_python_warm_py),

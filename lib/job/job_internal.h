@@ -154,6 +154,11 @@ struct job_engine {
 	size_t io_storing, copied, backlog;        /* backlog: so many files may wait, then the jailer is not read */
 	pthread_cond_t io_wake;
 
+	struct job_pictures { /* job_picture.c */
+		pthread_mutex_t lock;
+		struct jail_client *client; /* NULL: none yet */
+	} pictures;
+
 	void (*tell)(void *arg, const struct job_news *news); /* NULL: nobody wants to know; set before the first job */
 	void *tell_arg;
 
