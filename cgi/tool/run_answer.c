@@ -1,4 +1,10 @@
-/* run_answer.c - see run_answer.h. */
+/*
+ * run_answer.c - see run_answer.h.
+ *
+ * The tables say what a client sees of a result and in which form; the struct of an answer is filled out of the job's
+ * result, whose JSON other threads may read, so what goes into the answer is a copy. Names and output of a guest are
+ * made safe text here.
+ */
 #include "run_answer.h"
 
 #include <string.h>
@@ -186,6 +192,8 @@ struct json_object *run_answer(const struct server *server, const struct job_res
 	answer.jail.denied = copy_of(result->jail.denied);
 	answer.jail.network = copy_of(result->jail.network);
 	answer.jail.value = *run_text_value(result) ? copy_of(result->jail.value) : NULL;
+	answer.jail.warnings = copy_of(result->jail.warnings);
+	answer.jail.left_in_tmp = copy_of(result->jail.left_in_tmp);
 	answer.jail.stdout_truncated |= result->stdout_more;
 	answer.jail.stderr_truncated |= result->stderr_more;
 	if (*result->sandbox_id)

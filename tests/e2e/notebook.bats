@@ -71,8 +71,56 @@ S='{"session": true}'
 	runs bash 'python3 -c "import locale; print(locale.setlocale(locale.LC_ALL, \"en_US.UTF-8\"))"' en_US.UTF-8
 }
 
+# kept NAME CONTENT: the conversation has that file.
+kept() {
+	sp_call read_file '{"conversationId":"n","path":"'"$1"'"}'
+	[ "$(text)" = "$2" ] || sp_die "$1: $(<"$SP_DIR/body")"
+}
+
+@test "a program and the conversation's files are one folder" {
+	files='{"files": [{"filename": "m.js", "content": "module.exports = 6"}, {"filename": "m.mjs", "content": "export default 7"}, {"filename": "t.ts", "content": "export const n: number = 8"}, {"filename": "in.txt", "content": "in"}, {"filename": "lib.sh", "content": "n=9"}, {"filename": "util.py", "content": "x = 10"}]'
+	runs javascript "console.log(require('./m.js'), require('./m'))" '6 6' "$files}"
+	runs javascript $'import m from \'./m.mjs\'\nconsole.log(m)' 7
+	runs typescript $'import { n } from \'./t\'\nconsole.log(n)' 8
+	# shellcheck disable=SC2016 # the guest shell expands it
+	runs bash 'source "$(dirname "$0")/lib.sh"; echo $n; cat "$(dirname "$0")/in.txt"' $'9\nin'
+	runs python $'from pathlib import Path\nimport util\nhere = Path(__file__).parent\n(here / "out.csv").write_text(here.joinpath("in.txt").read_text() + "1")\n(here / "d").mkdir()\n(here / "d" / "deep.txt").write_text("2")\n(here / "in.txt").write_text("changed")\nprint(util.x)' 10
+	[[ "$(text)" == *'new out.csv '* ]]
+	kept out.csv in1
+	kept d/deep.txt 2
+	kept in.txt changed
+	runs javascript $'const fs = require("fs"), path = require("path")\nfs.writeFileSync(path.join(__dirname, "o.txt"), fs.readFileSync(path.join(__dirname, "in.txt")) + "!")' ''
+	kept o.txt 'changed!'
+	runs python $'open(__file__.replace("main.py", "s.txt"), "w").write("s")\nimport util; print(util.x)' 10 "$S"
+	runs python $'print(open("/data/s.txt").read(), open(__file__.replace("main.py", "s.txt")).read())' 's s' "$S"
+	kept s.txt s
+	runs javascript "console.log(require('./m.js'))" 6 "$S"
+}
+
+@test "an empty folder is there for the next call" {
+	runs python $'import os\nos.makedirs("results/plots")' ''
+	[ "$(text)" = $'[sallyport] new results/plots/ (empty folder)' ] || sp_die "$(text)"
+	runs python $'import os\nprint(os.listdir("results"), os.listdir("results/plots"))' "['plots'] []"
+	[ "$(text)" = "['plots'] []" ]
+	runs python $'open("results/plots/a", "w").close()' ''
+	runs python $'import os\nprint(os.listdir("results/plots"))\nos.remove("results/plots/a")' "['a']"
+	runs python $'import os\nprint(os.listdir("results/plots"))\nos.rmdir("results/plots")\nos.rmdir("results")' '[]'
+	runs python $'import os\nprint(os.path.exists("results"))' False
+}
+
+@test "what a program leaves in /tmp is named" {
+	runs python $'import os, tempfile\nopen("/tmp/out.csv", "w").close()\nos.makedirs("/tmp/plots")\ntempfile.mkstemp();' ''
+	[[ "$(text)" == *'left in /tmp and gone with it: '*'out.csv'*'; write what is to stay to /data'* ]] || sp_die "$(text)"
+	runs bash 'mktemp >/dev/null; echo ok' ok
+	[ "$(text)" = ok ]
+	runs python 'open("/tmp/s.csv", "w").close(); print(1)' 1 "$S"
+	[ "$(text)" = 1 ]
+}
+
 @test "headers next to a C program" {
 	runs c $'#include <stdio.h>\n#include "h.h"\nint main(void) { printf("%d", H); }' 3 '{"files": [{"filename": "h.h", "content": "#define H 3"}]}'
+	runs c $'#include <stdio.h>\nint main(void) { int *p = 3L; printf("%d", p == 0); }' 0
+	[[ "$(text)" == '0|[compiler]'*'warning: initialization'* ]] || sp_die "$(text)"
 	runs cpp $'#include <iostream>\n#include "d/h.hpp"\nint main() { std::cout << H; }' 4 '{"files": [{"filename": "d/h.hpp", "content": "#define H 4"}]}'
 }
 
