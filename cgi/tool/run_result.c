@@ -11,12 +11,11 @@
 #include "cgi/http/uri.h"
 #include "cgi/mcp/mcp_stream.h"
 #include "lib/base/log.h"
-#include "lib/base/text.h"
 #include "lib/base/utf8.h"
 #include "lib/base/util.h"
-#include "lib/store/blob/store_blob.h"
 #include "lib/store/record/store_resource.h"
 #include "run_answer.h"
+#include "run_pictures.h"
 #include "run_python_answer.h"
 #include "run_text.h"
 #include "tool_park.h"
@@ -92,51 +91,21 @@ static void add_json(const struct tool_call *call, const struct job_result *resu
 
 /* -------- images and links ---------------------------------------------------------------------------- */
 
-bool run_result_image(struct store *store, const struct store_file *file, struct json_object *content)
+/* Of the files that are there after the run. */
+static void add_images(struct server *server, const struct job_result *result, struct json_object *content,
+		       struct buf *notes)
 {
-	auto_close int fd = -1;
-	auto_free char *data = NULL;
-	auto_buf struct buf text = {0};
-	struct err err = ERR_INIT;
-	int64_t size;
-	size_t length;
-
-	buf_init(&text, 2 * RUN_IMAGE_MAX);
-	if (store_blob_open(store, file->blob, &fd, &size, &err) < 0 ||
-	    read_fd(fd, RUN_IMAGE_MAX, &data, &length, &err) < 0) {
-		log_event(LOG_ERROR, "image cannot be read", "blob", file->blob, "error", err.text, NULL);
-		return false;
-	}
-	base64_encode(&text, data, length);
-	struct json_object *block = json_object_new_object();
-
-	json_add_string(block, "type", "image");
-	json_add_string(block, "data", text.data);
-	json_add_string(block, "mimeType", file->media_type);
-	json_object_array_add(content, block);
-	return true;
-}
-
-/* Returns how many are not shown. */
-static size_t add_images(struct server *server, const struct job_result *result, struct json_object *content)
-{
-	int64_t left = RUN_IMAGES_MAX;
-	size_t shown = 0, hidden = 0;
+	auto_free const struct store_file **files = xcalloc(result->n_changes + 1, sizeof(*files));
+	size_t count = 0;
 
 	for (size_t i = 0; i < result->n_changes; i++) {
 		const struct job_change *change = &result->changes[i];
-		bool there = change->kind == JAIL_FILE_CREATED || change->kind == JAIL_FILE_CHANGED;
 
-		if (!there || !files_is_image(change->file.media_type))
-			continue;
-		if (shown == RUN_IMAGES_COUNT || change->file.size > MIN(RUN_IMAGE_MAX, left)) {
-			hidden++;
-		} else if (run_result_image(server->store, &change->file, content)) {
-			left -= change->file.size;
-			shown++;
-		}
+		if ((change->kind == JAIL_FILE_CREATED || change->kind == JAIL_FILE_CHANGED) &&
+		    run_pictures_has(&change->file))
+			files[count++] = &change->file;
 	}
-	return hidden;
+	run_pictures_add(server, files, count, content, notes);
 }
 
 /* Every file that is there after the run, as a block that clients can read by resources/read. */
@@ -211,8 +180,12 @@ static void make(const struct tool_call *call, const struct job_result *result, 
 	struct server *server = call->server;
 	auto_json struct json_object *images = json_object_new_array();
 	const bool is_error = result->jail.verdict != JAIL_OK;
-	/* Clients hand an error's picture to their models as text: its address is enough. */
-	const size_t hidden = is_error ? 0 : add_images(server, result, images);
+	auto_buf struct buf pictures = {0};
+
+	buf_init(&pictures, RUN_NOTES_MAX);
+	if (!is_error) /* clients hand an error's picture to their models as text: its address is enough */
+		add_images(server, result, images, &pictures);
+	buf_putc(&pictures, '\0');
 
 	*ret = (struct tool_result){.content = json_object_new_array(), .is_error = is_error};
 	if (form == FORM_BRIDGE)
@@ -224,7 +197,7 @@ static void make(const struct tool_call *call, const struct job_result *result, 
 	else if (streq(server->config->tools.text, "json"))
 		add_json(call, result, ret->content);
 	else
-		run_text_add(call, result, hidden, ret->content);
+		run_text_add(call, result, pictures.data, ret->content);
 	ret->notes_ignored = form == FORM_OWN && !streq(server->config->tools.text, "json");
 	for (size_t i = 0; i < json_object_array_length(images); i++)
 		json_object_array_add(ret->content, json_object_get(json_object_array_get_idx(images, i)));

@@ -2,7 +2,7 @@
  * run_result.h - what a client gets of a finished run: text for the model (run_text.h), images, details.
  *
  * isError exactly when the verdict is not OK. Bytes that are not UTF-8 are shown as \xNN. Images (by the media type
- * that the store found by magic bytes) come inline within the caps below, never cut; everything else as URL.
+ * that the store found by magic bytes) come inline as run_pictures.h says, never cut; everything else as URL.
  */
 #pragma once
 
@@ -12,13 +12,6 @@
 #define RUN_SERVERS_MAX   16
 #define RUN_ARGS_MAX      1024 /* arguments of a program … */
 #define RUN_VARIABLES_MAX 1024 /* … and variables; all of their bytes have a cap in lib/job, too */
-
-#define RUN_IMAGE_MAX    (512 * 1024)      /* one image inline, bytes of the file */
-#define RUN_IMAGES_MAX   (2 * 1024 * 1024) /* all images of a call … */
-#define RUN_IMAGES_COUNT 20                /* … and how many */
-
-/* Appends the file as an image block; false: it could not be read. */
-bool run_result_image(struct store *store, const struct store_file *file, struct json_object *content);
 
 typedef void run_result_maker(const struct tool_call *call, const struct job_result *result, struct tool_result *ret);
 /* Runs the request to its end, while the client hears of its progress, and lets `make` say what came of it; or makes a

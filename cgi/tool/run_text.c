@@ -11,6 +11,7 @@
 #include "lib/base/utf8.h"
 #include "lib/base/util.h"
 #include "run_missing.h"
+#include "run_shape.h"
 
 #define LIMIT_KB   1000 /* bytes: no kibibytes, clients count in thousands */
 #define LINE_MAX_  (16 * 1024)
@@ -120,7 +121,14 @@ static void describe_change(struct server *server, const struct job_result *resu
 			    struct buf *line)
 {
 	const struct store_file *file = &change->file;
+	const size_t folder = jail_folder(file->name);
 
+	if (folder > 0) {
+		buf_puts(line, "new ");
+		run_text_name(line, file->name, folder + 1);
+		buf_puts(line, " (empty folder)\n");
+		return;
+	}
 	buf_printf(line, "%s ",
 		   change->kind == JAIL_FILE_CREATED   ? "new"
 		   : change->kind == JAIL_FILE_CHANGED ? "changed"
@@ -149,6 +157,8 @@ void run_text_files(struct server *server, const struct job_result *result, size
 
 			if ((change->kind == JAIL_FILE_CREATED || change->kind == JAIL_FILE_CHANGED) != (pass == 0))
 				continue;
+			if (jail_folder(change->file.name) && change->kind == JAIL_FILE_DELETED)
+				continue; /* there is a file in it now; or it went with one that is named */
 			if (str_starts(change->file.name, JAIL_PACKAGES "/")) {
 				packages++;
 				continue;
@@ -194,6 +204,19 @@ void run_text_network(struct buf *text, const struct jail_result *jail)
 	}
 }
 
+/* What the program wrote to a place that is gone now. */
+static void add_left(const struct job_result *result, const char *mark, struct buf *text)
+{
+	const char *names = result->jail.left_in_tmp ? json_object_get_string(result->jail.left_in_tmp) : "";
+
+	if (!*names)
+		return;
+	run_text_end_line(text);
+	buf_printf(text, "%sleft in /tmp and gone with it: ", mark);
+	utf8_printable(text, names, strlen(names));
+	buf_puts(text, "; write what is to stay to /data\n");
+}
+
 void run_text_block(struct buf *text, const struct job_result *result, const struct run_streams *streams)
 {
 	run_text_stream(text, &streams->out, RUN_TEXT_AMONG);
@@ -210,6 +233,12 @@ void run_text_block(struct buf *text, const struct job_result *result, const str
 	if (*result->note) {
 		run_text_end_line(text);
 		buf_printf(text, "[session] %s\n", result->note);
+	}
+	add_left(result, "[files] ", text);
+	if (result->jail.warnings) {
+		run_text_end_line(text);
+		buf_printf(text, "[compiler]\n%s", json_object_get_string(result->jail.warnings));
+		run_text_end_line(text);
 	}
 }
 
@@ -280,7 +309,7 @@ static void add_verdict(struct server *server, const struct job_result *result, 
 }
 
 /* What came of it otherwise. Files have the room that the others leave. */
-static void add_notes(struct server *server, const struct job_result *result, size_t images_hidden, size_t room,
+static void add_notes(struct server *server, const struct job_result *result, const char *pictures, size_t room,
 		      struct buf *text)
 {
 	auto_buf struct buf network = {0}, tools = {0};
@@ -289,17 +318,19 @@ static void add_notes(struct server *server, const struct job_result *result, si
 		buf_printf(text, "session: %s\n", result->note);
 	for (const char *line = result->workspace; line && *line; line = strchrnul(line, '\n') + 1)
 		buf_printf(text, "workspace: %.*s\n", (int)strcspn(line, "\n"), line);
+	add_left(result, "", text);
 	add_denied(&result->jail, text);
 	buf_init(&network, room / 4);
 	run_text_network(&network, &result->jail);
 	buf_add(text, network.data, network.length);
 	buf_init(&tools, room / 4);
 	add_tools(&result->tools, &tools);
+	run_shape_add(&result->tools, &tools);
 	buf_add(text, tools.data, tools.length);
 	run_text_end_line(text);
-	run_text_files(server, result, room - MIN(room, text->length), text);
-	if (images_hidden > 0)
-		buf_printf(text, "%zu images are too many or too large to be shown here\n", images_hidden);
+	const size_t taken = text->length + strlen(pictures);
+	run_text_files(server, result, room - MIN(room, taken), text);
+	buf_puts(text, pictures);
 }
 
 bool run_text_has_mark(const char *data, size_t length)
@@ -350,16 +381,16 @@ const char *run_text_value(const struct job_result *result)
 }
 
 /* A block of its own behind the output, which it is no part of. */
-static void add_value(const char *value, size_t length, struct json_object *content)
+static void add_apart(const char *title, const char *text, size_t length, struct json_object *content)
 {
-	auto_free char *block = xasprintf("[value]\n%.*s%s", (int)length, value, value[length] ? "…\n" : "");
+	auto_free char *block = xasprintf("[%s]\n%.*s%s", title, (int)length, text, text[length] ? "…\n" : "");
 
 	if (length > 0)
 		tool_add_text(content, block, strlen(block));
 }
 
 /* What is around the streams has its room first; they share what is left. */
-void run_text_add(const struct tool_call *call, const struct job_result *result, size_t images_hidden,
+void run_text_add(const struct tool_call *call, const struct job_result *result, const char *pictures,
 		  struct json_object *content)
 {
 	const size_t room = run_text_room(call->server, call->token);
@@ -367,14 +398,16 @@ void run_text_add(const struct tool_call *call, const struct job_result *result,
 	const bool failed = result->jail.verdict != JAIL_OK;
 	const char *value = run_text_value(result);
 	const size_t value_length = run_text_part(value, strlen(value), room / 2);
+	const char *warnings = result->jail.warnings ? json_object_get_string(result->jail.warnings) : "";
+	const size_t warnings_length = run_text_part(warnings, strlen(warnings), room / 4);
 	auto_streams struct run_streams streams = {0};
 	auto_buf struct buf notes = {0}, ours = {0}, head = {0};
 
 	buf_init(&notes, notes_room);
 	buf_init(&ours, RUN_NOTES_MAX);
 	buf_init(&head, SIZE_MAX);
-	add_notes(call->server, result, images_hidden, notes_room, &notes);
-	const size_t taken = notes.length + strlen(call->ignored.names) + value_length + FRAME_MAX;
+	add_notes(call->server, result, pictures, notes_room, &notes);
+	const size_t taken = notes.length + strlen(call->ignored.names) + value_length + warnings_length + FRAME_MAX;
 
 	run_streams_take(call->server, result, room - MIN(taken, room), failed && result->jail.verdict != JAIL_CE,
 			 &streams);
@@ -390,8 +423,9 @@ void run_text_add(const struct tool_call *call, const struct job_result *result,
 		buf_printf(&head, "[%s]\n", first->title);
 	if (head.length > 0)
 		tool_add_text(content, head.data, head.length);
-	if (ours.length == 0 && first->shown->size == 0 && value_length == 0)
+	if (ours.length == 0 && first->shown->size == 0 && value_length + warnings_length == 0)
 		tool_add_text(content, "(no output)\n", strlen("(no output)\n"));
 	add_titled(order, content);
-	add_value(value, value_length, content);
+	add_apart("value", value, value_length, content);
+	add_apart("compiler", warnings, warnings_length, content);
 }

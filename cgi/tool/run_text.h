@@ -40,8 +40,8 @@ size_t run_text_streams_room(size_t room, size_t ours);
 void run_text_stream(struct buf *text, const struct run_shown *shown, enum run_text_place place);
 /* The value that was shown; "": none. */
 const char *run_text_value(const struct job_result *result);
-/* The blocks of the plain form. `images_hidden`: images that the answer does not show. */
-void run_text_add(const struct tool_call *call, const struct job_result *result, size_t images_hidden,
+/* The blocks of the plain form. `pictures`: lines about those that are not shown as they are. */
+void run_text_add(const struct tool_call *call, const struct job_result *result, const char *pictures,
 		  struct json_object *content);
 /* One block in place of all, for those forms: both streams, what was refused, how it ended; and the lines of files. */
 void run_text_block(struct buf *text, const struct job_result *result, const struct run_streams *streams);

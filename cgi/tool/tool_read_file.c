@@ -11,6 +11,7 @@
 #include "lib/base/utf8.h"
 #include "lib/base/util.h"
 #include "lib/store/blob/store_blob.h"
+#include "run_pictures.h"
 #include "run_result.h"
 #include "run_text.h"
 #include "tool_files.h"
@@ -160,7 +161,8 @@ static int show(struct tool_call *call, const struct read_arguments *arguments,
 	auto_json struct json_object *content = json_object_new_array();
 	auto_buf struct buf text = {0};
 	auto_close int fd = -1;
-	const bool image = files_is_image(file->media_type) && file->size <= RUN_IMAGE_MAX;
+	bool shown = false;
+	const bool image = run_pictures_has(file) && file->size <= JOB_PICTURE_FILE;
 	int result = store_blob_open(call->server->store, file->blob, &fd, NULL, err);
 
 	lines.room = run_text_room(call->server, call->token) - NOTE_MAX - 2 * BIND_IGNORED_MAX;
@@ -169,10 +171,15 @@ static int show(struct tool_call *call, const struct read_arguments *arguments,
 	if (result == 0 && !image)
 		result = add_lines(arguments, fd, &lines, content, err);
 	if (result == 0 && (image || lines.binary)) {
+		auto_json struct json_object *pictures = json_object_new_array();
+
 		tool_files_describe(call, conversation, file, true, &text);
+		run_text_end_line(&text);
+		shown = image && run_pictures_add(call->server, &file, 1, pictures, &text) == 1;
 		tool_add_text(content, text.data, text.length);
+		if (shown)
+			json_object_array_add(content, json_object_get(json_object_array_get_idx(pictures, 0)));
 	}
-	const bool shown = result == 0 && image && run_result_image(call->server->store, file, content);
 	struct details details = {.file = tool_files_object(call, conversation, file),
 				  .whole = shown || (!lines.binary && !lines.more && arguments->start == 1)};
 

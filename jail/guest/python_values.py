@@ -113,7 +113,7 @@ def free_name(ending):
     raise OSError("there are 10000 figures")
 
 
-figures = {"count": 0, "last": None, "plots": None, "savefig": None}
+figures = {"count": 0, "last": None, "plots": None, "savefig": None, "run": 1}
 
 
 def save(write, ending="png"):
@@ -139,8 +139,9 @@ def complain(error):
 
 
 def save_plot(figure):
-    figure._sallyport_saved = True
-    complain(save(lambda name: figures["savefig"](figure, name, format="png")))
+    figure._sallyport_saved = figures["run"]
+    plain = figures["savefig"] or type(figure).savefig
+    complain(save(lambda name: plain(figure, name, format="png")))
 
 
 def save_plots():
@@ -158,7 +159,7 @@ def watch_plots(plots):
 
     def savefig(self, *arguments, **options):
         result = figures["savefig"](self, *arguments, **options)
-        self._sallyport_saved = True
+        self._sallyport_saved = figures["run"]
         return result
 
     def savefig_last(*arguments, **options):
@@ -276,8 +277,9 @@ def show_value(value):
         save_plotly(value)
     elif pictures and isinstance(value, pictures.Image):
         save_picture(value)
-    elif kind.__module__ == "matplotlib.figure" and figures["savefig"]:
-        if not getattr(value, "_sallyport_saved", False) and not is_open(value):
+    elif kind.__module__ == "matplotlib.figure" and hasattr(value, "savefig"):
+        saved = getattr(value, "_sallyport_saved", 0)
+        if saved != figures["run"] and (saved or not is_open(value)):  # else save_plots() does
             save_plot(value)
     elif not is_drawn(value):
         text = guarded(as_text, value)
@@ -292,3 +294,4 @@ def show_end(value):
     if figures["count"] > FIGURES_MAX:
         note(f"{figures['count'] - FIGURES_MAX} more figures are not saved")
     figures["count"] = 0
+    figures["run"] += 1

@@ -128,12 +128,65 @@ object()'
 	[ "$(sp_get '[(details.files.created | length), details.value] | tojson')" = '[20,"480 more figures are not saved\n"]' ]
 }
 
+# pictures CODE [MEMBERS]: $SHOWN is TYPE WIDTHxHEIGHT of each picture of the answer; $NOTES our lines.
+pictures() {
+	sp_call run_code "$(jq -nc --arg c "$1" "{conversationId: \"pictures\", language: \"python\", code: \$c} + ${2:-{\}}")"
+	NOTES=$(sp_get '[.result.content[] | select(.type == "text") | .text] | join("")')
+	SHOWN=$(jq -c '[.result.content[] | select(.type == "image") | {mimeType, data}]' "$SP_DIR/body" | /usr/bin/python3 -c '
+import base64, io, json, sys
+from PIL import Image
+for one in json.load(sys.stdin):
+    picture = Image.open(io.BytesIO(base64.b64decode(one["data"])))
+    picture.load()
+    print(one["mimeType"], *picture.size)')
+}
+
+@test "a picture is shown only if it decodes" {
+	/usr/bin/python3 -c "import PIL" 2>/dev/null || skip "no PIL"
+	pictures $'import os\nfrom PIL import Image\nImage.effect_noise((400, 300), 90).save("n.png")\nd = open("n.png", "rb").read()\nopen("cut.png", "wb").write(d[:len(d) // 2])\nImage.new("RGB", (800, 600), "red").save("r.jpg")\nj = open("r.jpg", "rb").read()\nopen("cut.jpg", "wb").write(j[:len(j) - 400])\nopen("lie.png", "wb").write(j)\nopen("no.png", "wb").write(b"\\x89PNG\\r\\n\\x1a\\n" + b"x" * 100)\nopen("same.png", "wb").write(d)'
+	[ "$(sort <<<"$SHOWN")" = $'image/jpeg 800 600\nimage/png 400 300' ] || sp_die "$SHOWN $NOTES"
+	for name in cut.png cut.jpg no.png; do [[ $NOTES == *"$name does not decode as a picture and is not shown"* ]]; done
+	[[ $NOTES == *'new same.png (image/png'* ]]
+	pictures $'from PIL import Image\nImage.new("RGB", (9000, 5400), "red").save("big.png")\nImage.linear_gradient("L").resize((3000, 1800)).save("wide.webp")'
+	[ "$(sort <<<"$SHOWN")" = $'image/png 2000 1200\nimage/png 2000 1200' ] || sp_die "$SHOWN $NOTES"
+	[[ $NOTES == *'big.png is shown as a smaller copy: it has 9000 x 5400 pixels'* ]]
+	pictures $'import os\nfrom PIL import Image\nImage.frombytes("RGB", (1500, 1500), os.urandom(3 * 1500 * 1500)).save("noise.png")'
+	[[ $SHOWN =~ ^image/jpeg\ ([0-9]+)\ [0-9]+$ ]] && [ "${BASH_REMATCH[1]}" -le 1500 ]
+	[[ $NOTES == *'noise.png is shown as a smaller copy'* ]]
+	pictures $'import struct, zlib\nc = lambda t, d: struct.pack(">I", len(d)) + t + d + struct.pack(">I", zlib.crc32(t + d))\nopen("bomb.png", "wb").write(b"\\x89PNG\\r\\n\\x1a\\n" + c(b"IHDR", struct.pack(">IIBBBBB", 60000, 60000, 8, 2, 0, 0, 0)) + c(b"IDAT", zlib.compress(bytes(1000))) + c(b"IEND", b""))'
+	[ -z "$SHOWN" ]
+	[[ $NOTES == *'bomb.png is too large to be shown'* ]]
+	# The file tools, too.
+	sp_call read_file '{"conversationId":"pictures","path":"big.png"}'
+	[ "$(sp_get '.result.content[1].mimeType')" = image/png ]
+	[[ "$(sp_get '.result.content[0].text')" == *'shown as a smaller copy'* ]]
+	sp_call read_file '{"conversationId":"pictures","path":"cut.png"}'
+	[ "$(sp_get '.result.content | length')" = 1 ]
+	[[ "$(sp_get '.result.content[0].text')" == *'does not decode as a picture'* ]]
+}
+
+@test "a figure of an earlier call or without pyplot is shown" {
+	/usr/bin/python3 -c "import matplotlib" 2>/dev/null || skip "no matplotlib"
+	pictures $'from matplotlib.figure import Figure\nf = Figure()\nf.subplots().plot([1, 2])\nf'
+	[ "$SHOWN" = 'image/png 640 480' ] || sp_die "$SHOWN $NOTES"
+	pictures $'import matplotlib.pyplot as plt\nfig, ax = plt.subplots()\nax.plot([1])' '{"session": true}'
+	[ "$SHOWN" = 'image/png 640 480' ]
+	pictures 1 '{"session": true}'
+	[ "$SHOWN" = '' ]
+	pictures $'ax.set_title("again")\nfig' '{"session": true}'
+	[ "$SHOWN" = 'image/png 640 480' ]
+	pictures $'plt.close("all")\nfig' '{"session": true}'
+	[ "$SHOWN" = 'image/png 640 480' ]
+	pictures $'fig\nprint(2)' '{"session": true}'
+	[ "$SHOWN" = '' ]
+}
+
 @test "500 open figures of matplotlib leave the program's result" {
 	shows $'import matplotlib.pyplot as plt\nplt.rcParams["figure.max_open_warning"] = 0\nfor i in range(500): plt.figure(figsize=(1, 1))\nprint("made", 500)\nplt.gcf()' '{"conversationId":"open"}'
 	verdict OK
 	[ "$SHOWN" = $'made 500\n480 more figures are not saved' ]
 	[ "$(sp_get '[details.files.created[].name] | length')" = 20 ]
-	[ "$(sp_get '[.result.content[] | select(.type == "image")] | length')" = 20 ]
+	[ "$(sp_get '[.result.content[] | select(.type == "image")] | length')" = 1 ] # they are equal
 	[ "$(sp_get details.stderr)" = "" ]
 }
 
