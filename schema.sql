@@ -242,7 +242,7 @@ CREATE TABLE sandbox (
 	language          TEXT NOT NULL,
 	opened_us         INTEGER NOT NULL,
 	ended_us          INTEGER,
-	-- reset: asked for; idle: nobody used it; ended: by a run's end (limit, signal, cancelled …); lost: the jailer went away or failed
+	-- reset: asked for; idle: nobody used it, or it gave way to a newer one; ended: by a run's end (limit, signal, cancelled …); lost: the jailer went away or failed
 	cause             TEXT CHECK (cause IN ('reset', 'idle', 'ended', 'lost')),
 	dismissed_us      INTEGER, -- a reset was asked for then, also after its end: nobody counts on its state any more
 	CHECK ((ended_us IS NULL) = (cause IS NULL))

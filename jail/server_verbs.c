@@ -312,6 +312,7 @@ static int check_place(const struct cell *cell, const struct cell_program *progr
 static int do_run(struct server_request *asked)
 {
 	const struct wire_request *request = asked->request;
+	const struct config_limits *limits = &asked->client->server->config->limits;
 	struct wire_message *message = asked->message;
 	size_t next = 0;
 	struct cell_program program = {
@@ -331,10 +332,14 @@ static int do_run(struct server_request *asked)
 	program.read_only = request->read_only;
 	program.cwd = request->cwd;
 	program.clock_us = request->clock_us;
+	program.wall_us = request->wall_us;
 	program.tools_fd = request->tools ? wire_take_fd(message, next++) : -1;
 	int result = check_program(asked->jail->cell, &program, &asked->err);
 	if (result == 0)
 		result = check_place(asked->jail->cell, &program, &asked->err);
+	if (result == 0 && program.wall_us > limits->wall_seconds_max * LIMIT_SECONDS)
+		result = err_member(&asked->err, "time_us", "is more than this server allows, %lld s",
+				    (long long)limits->wall_seconds_max);
 	if (result == 0)
 		return cell_queue_run(asked->jail->cell, &program, &asked->err);
 	const int given[] = {program.code_fd, program.stdin_fd, program.stdout_fd, program.stderr_fd, program.tools_fd};

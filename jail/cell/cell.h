@@ -106,6 +106,7 @@ struct cell_program {
 	int tools_fd;
 	bool display, read_only; /* jail_program */
 	int64_t clock_us;
+	int64_t wall_us;
 };
 
 void cells_init(struct cells *cells, int loop, const struct config *config, const struct identity *identity,

@@ -104,6 +104,7 @@ struct cell_step {
 	bool tools, read_only; /* fds[4] is to listen, the runner's command is that for tools; /data is read-only */
 	bool display;          /* the runner's show_run, if it has one */
 	int64_t clock_us;      /* deterministic; 0: not */
+	int64_t wall_us;       /* 0: the jail's */
 };
 
 /* What makes a jail a live one: cell_live.c. */

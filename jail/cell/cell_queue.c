@@ -287,6 +287,7 @@ int cell_queue_run(struct cell *cell, struct cell_program *program, struct err *
 	step->display = program->display;
 	step->read_only = program->read_only;
 	step->clock_us = program->clock_us;
+	step->wall_us = program->wall_us;
 	if (program->tools)
 		step->fds[4] = steal_fd(&program->tools_fd);
 	step->env = copy_strings(program->env, program->n_env);

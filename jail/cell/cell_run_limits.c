@@ -38,6 +38,8 @@ int cell_run_limits(struct cell *cell, struct init_limits *ret)
 
 	cell->run.wall_limit_us = compile ? limits->compile_wall_us : limits->wall_us;
 	cell->run.cpu_limit_us = compile ? limits->compile_wall_us * 64 : limits->cpu_us;
+	if (!compile && cell->run.step->wall_us)
+		cell->run.wall_limit_us = cell->run.cpu_limit_us = cell->run.step->wall_us;
 	*ret = (struct init_limits){.file_bytes = MAX(limits->data_bytes, limits->tmp_bytes) + FILE_SLACK};
 	/* The kernel counts signals that wait up the chain of user namespaces: all jails together have the jailer's
 	 * limit, which leaves the account that started it as much (start.c). Of that each has its part. */

@@ -381,6 +381,8 @@ int jail_run(struct jail *jail, const struct jail_program *program, struct err *
 	add_switch(head, "read_only", program->read_only);
 	if (program->clock_us)
 		json_add_int(head, "clock_us", program->clock_us);
+	if (program->wall_us)
+		json_add_int(head, "time_us", program->wall_us);
 	auto_free const char **strings = xcalloc(n_args + n_env + 1, sizeof(*strings));
 	for (size_t i = 0; i < n_args; i++)
 		strings[i] = program->args[i];

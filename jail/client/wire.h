@@ -126,6 +126,7 @@ struct wire_request { /* every verb's members; wire_request_parse checks that th
 	const char *entry, *cwd; /* NULL: none */
 	bool stdin_given, stdout_given, stderr_given, tools, display, read_only;
 	int64_t clock_us; /* 0: none */
+	int64_t wall_us;  /* 0: the jail's */
 	bool code; /* fill: below /code */
 	bool waits; /* wait */
 	bool known; /* runners: as they are known now */

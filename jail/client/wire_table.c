@@ -75,6 +75,7 @@ static const struct bind run_table[] = {
 	MAY(wire_request, "display", BIND_BOOL, display, 0, 0),
 	MAY(wire_request, "read_only", BIND_BOOL, read_only, 0, 0),
 	MAY(wire_request, "clock_us", BIND_INT, clock_us, 1, LIMITS_MAX * 8),
+	MAY(wire_request, "time_us", BIND_INT, wall_us, 1, LIMITS_MAX),
 	{0},
 };
 static const struct bind wait_table[] = {

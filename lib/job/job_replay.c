@@ -319,6 +319,7 @@ static int replay_run(struct replay *replay, const struct store_execution *execu
 	once->spec.label = execution->id;
 	once->program.entry = execution->entry;
 	once->program.display = execution->display;
+	once->program.wall_us = once->spec.live ? once->spec.limits.wall_us : 0;
 	once->program.clock_us = replay->from->deterministic ? execution->created_us : 0;
 	once->program.args = (const char *const *)replay->args;
 	once->program.env = (const char *const *)replay->env;

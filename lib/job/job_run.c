@@ -232,6 +232,7 @@ static enum job_step send_program(struct job *job)
 		.stdout_fd = job->stdout_fd,
 		.stderr_fd = job->stderr_fd,
 		.display = job->asked.row.display,
+		.wall_us = run->sandbox ? run->limits.wall_us : 0,
 	};
 
 	if (result == 0)

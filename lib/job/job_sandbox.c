@@ -123,15 +123,40 @@ static void end(struct job_sandbox *sandbox, const char *cause)
 	sandbox_free(sandbox);
 }
 
-/* May this owner have one more? The last jail is never held by a sandbox, so that others can run. */
-static int check_room(const struct job_engine *engine, const char *owner, struct err *err)
+/* The one of this owner that nobody used for longest; NULL: all of them run. */
+static struct job_sandbox *idlest(const struct job_engine *engine, const char *owner)
+{
+	struct job_sandbox *found = NULL;
+
+	for (struct job_sandbox *sandbox = engine->sandboxes; sandbox; sandbox = sandbox->next)
+		if (!sandbox->job && streq(sandbox->owner, owner) &&
+		    (!found || sandbox->idle_since_us < found->idle_since_us))
+			found = sandbox;
+	return found;
+}
+
+static int64_t count(const struct job_engine *engine, const char *owner)
+{
+	int64_t number = 0;
+
+	for (const struct job_sandbox *sandbox = engine->sandboxes; sandbox; sandbox = sandbox->next)
+		number += !owner || streq(sandbox->owner, owner);
+	return number;
+}
+
+/* May this owner have one more? Where there may be no more, the owner's own idlest gives way. The last jail is never
+ * held by a sandbox, so that others can run. */
+static int make_room(const struct job_engine *engine, const char *owner, struct err *err)
 {
 	const struct config_limits *limits = &engine->config->limits;
-	int64_t total = 0, own = 0, most = MIN(limits->sandboxes, engine->config->jailer.jails - 1);
+	const int64_t most = MIN(limits->sandboxes, engine->config->jailer.jails - 1);
+	int64_t total = count(engine, NULL), own = count(engine, owner);
+	struct job_sandbox *idle = idlest(engine, owner);
 
-	for (const struct job_sandbox *sandbox = engine->sandboxes; sandbox; sandbox = sandbox->next) {
-		total++;
-		own += streq(sandbox->owner, owner);
+	if (idle && most > 0 && (own >= limits->sandboxes_per_owner || total >= most)) {
+		end(idle, "idle");
+		own--;
+		total--;
 	}
 	if (!json_object_get_boolean(json_get(engine->info, "live", json_type_boolean)))
 		return err_set(err, ERR_UNAVAILABLE,
@@ -146,8 +171,8 @@ static int check_room(const struct job_engine *engine, const char *owner, struct
 		              &(struct store_refused_who){.owner = owner});
 	if (own >= limits->sandboxes_per_owner)
 		return err_set(err, ERR_LIMIT,
-			       "you already have %lld live sandboxes, the maximum: end one "
-			       "(reset_session, stop_sandbox), or run without a session",
+			       "you already have %lld live sandboxes, the maximum, and all of them run: wait for "
+			       "one, or run without a session",
 			       (long long)own);
 	if (total >= most)
 		return err_set(err, ERR_LIMIT,
@@ -168,7 +193,7 @@ static int open_new(struct job *job, struct job_sandbox **ret, struct err *err)
 		.live = true,
 		.fingerprint = true,
 	};
-	int result = check_room(engine, job->asked.row.owner, err);
+	int result = make_room(engine, job->asked.row.owner, err);
 
 	if (result < 0)
 		return result;
@@ -193,13 +218,15 @@ static int open_new(struct job *job, struct job_sandbox **ret, struct err *err)
 }
 
 #define LEAVE_OUT "leave it out, or end the session (reset_session)"
-/* A jail's limits are those that it was opened with. */
+/* A jail's limits are those that it was opened with; its time is each run's own. */
 static int take_limits(struct job *job, const struct job_sandbox *sandbox, struct err *err)
 {
 	const struct jail_limits *now = &job->run.limits, *then = &sandbox->limits;
+	const int64_t wall_us = job->asked.named.wall_us ? now->wall_us : then->wall_us;
+	const int64_t cpu_us = job->asked.named.wall_us ? now->cpu_us : then->cpu_us;
 
 #define ASKED_LIMIT(argument, field, member, unit, ...)                                                                \
-	if (job->asked.named.field && now->field != then->field)                                                       \
+	if (job->asked.named.field && &now->field != &now->wall_us && now->field != then->field)                       \
 		return err_member(err, #argument, "this session was started with %lld; " \
 						  "" LEAVE_OUT,                      \
 				  (long long)(then->field / LIMIT_##unit));
@@ -212,6 +239,8 @@ static int take_limits(struct job *job, const struct job_sandbox *sandbox, struc
 			"(reset_session)",
 			sandbox->network ? "" : "out");
 	job->run.limits = *then;
+	job->run.limits.wall_us = wall_us;
+	job->run.limits.cpu_us = cpu_us;
 	return 0;
 }
 
@@ -287,7 +316,7 @@ void job_sandbox_note(struct job *job)
 	static const struct {
 		const char *cause, *why;
 	} lost[] = {
-		{"idle", "it was idle for too long"},
+		{"idle", "it was idle for too long, or gave way to a newer session"},
 		{"ended", "the last run ended it"},
 		{"lost", "the sandbox failed"},
 		{"gone", "the server was started anew"},

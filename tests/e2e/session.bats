@@ -85,7 +85,7 @@ run_live() { # LANGUAGE CODE
 	[[ $(text) == 'conversationId: is required'* ]]
 }
 
-@test "a repeated call has its result although there is no room for its session any more" {
+@test "the idlest session gives way to a new one" {
 	export SALLYPORT_LIMITS_SANDBOXES_PER_OWNER=1
 	start
 	unset SALLYPORT_LIMITS_SANDBOXES_PER_OWNER
@@ -95,14 +95,26 @@ run_live() { # LANGUAGE CODE
 	sp_call reset_session '{"conversationId":"c"}'
 	sp_call run_code '{"conversationId":"d","session":true,"language":"python","code":"1"}'
 	sp_call run_code "${first/\"k\"/\"other\"}"
-	[[ $(text) == *"you already have 1 live sandboxes"* ]]
+	[ "$(sp_get .result.isError)" = false ] # d gave way
 	sp_call run_code "${first/6/7}"
-	[[ $(text) != *"live sandboxes"* ]] # the key is another call's: that is what is wrong with it
-	[ "$(sp_get .result.isError)" = true ]
+	[ "$(sp_get .result.isError)" = true ] # the key is another call's
 	sp_call run_code "$first"
 	[ "$(sp_get details.execution_id)" = "$id" ]
 	[ "$(sp_get details.stdout)" = 42 ]
-	[ "$(sp_sql "SELECT count(*) FROM execution")" = 2 ]
+	[ "$(sp_sql "SELECT count(*) FROM execution")" = 3 ]
+	sp_call run_code '{"conversationId":"d","session":true,"language":"python","code":"1"}'
+	[[ $(text) == *"lost (it was idle for too long, or gave way to a newer session)"* ]]
+}
+
+@test "another timeout_seconds counts for its call" {
+	start
+	run_live python 'x = 1'
+	sp_call run_code '{"conversationId":"c","session":true,"language":"python","code":"print(x)","timeout_seconds":200}'
+	[ "$(text)" = 1 ]
+	sp_call run_code '{"conversationId":"c","session":true,"language":"python","code":"while True: pass","timeout_seconds":1}'
+	[[ $(text) == "[sallyport] TO: The program was stopped after 1 s, its time limit."* ]]
+	"$SP_BIN/sallyport" replay --config "$SP_CONFIG" "$(sp_get details.execution_id)" >"$SP_DIR/replayed"
+	grep -q '^1 identical' "$SP_DIR/replayed"
 }
 
 @test "another owner's conversation of the same name has its own session" {
