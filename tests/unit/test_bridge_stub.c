@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "lib/base/util.h"
+#include "lib/bridge/bridge.h"
 #include "lib/bridge/bridge_files.h"
 #include "lib/bridge/bridge_stub.h"
 #include "lib/upstream/upstream_list.h"
@@ -274,6 +275,40 @@ static void kept_texts_are_bounded(void **state)
 	assert_int_equal(upstream_list_text(list, "large")->length, UPSTREAM_TEXTS_MAX - 5);
 }
 
+/* What a call with these arguments is refused with; "": it goes to the server. */
+static void refused(const char *arguments, const char *why)
+{
+	static const char *const definitions =
+		"[{\"name\":\"t\",\"inputSchema\":{\"type\":\"object\",\"required\":[\"f\"],\"properties\":{"
+		"\"f\":{\"type\":\"object\",\"required\":[\"state\"],\"additionalProperties\":false,\"properties\":{"
+		"\"state\":{\"type\":\"string\",\"enum\":[\"open\",\"closed\"]},\"n\":{\"enum\":[1,2]}}},"
+		"\"l\":{\"type\":\"array\",\"items\":{\"type\":\"object\",\"required\":[\"id\"],\"properties\":{"
+		"\"id\":{\"type\":[\"integer\",\"null\"]}}}},\"r\":{\"$ref\":\"#/x\"},\"k\":{\"const\":\"v\"}}}}]";
+	auto_upstream_list struct upstream_list *list = list_of(definitions);
+	auto_json struct json_object *object = NULL;
+	struct err err = ERR_INIT;
+
+	assert_int_equal(json_parse(arguments, strlen(arguments), &object, &err), 0);
+	bridge_check(&list->tools[0], object, &err);
+	assert_string_equal(err.text, why);
+}
+
+static void arguments_are_checked_at_every_depth(void **state)
+{
+	(void)state;
+	refused("{\"f\":{\"state\":\"open\",\"n\":2.0},\"l\":[{\"id\":1},{\"id\":null,\"more\":1}],\"r\":5,\"new\":1}", "");
+	refused("{\"l\":[]}", "f: is missing");
+	refused("{\"f\":{}}", "f.state: is missing");
+	refused("{\"f\":{\"state\":\"opened\"}}", "f.state: must be one of [\"open\",\"closed\"]");
+	refused("{\"f\":{\"state\":\"open\",\"n\":3}}", "f.n: must be one of [1,2]");
+	refused("{\"f\":{\"state\":\"open\",\"stat\":1}}", "f.stat: is not known here: did you mean state?");
+	refused("{\"f\":{\"state\":\"open\"},\"l\":[{\"id\":1},{\"id\":\"2\"}]}",
+		"l[1].id: must be one of the types [\"integer\",\"null\"], not a string");
+	refused("{\"f\":{\"state\":\"open\"},\"l\":[{}]}", "l[0].id: is missing");
+	refused("{\"f\":{\"state\":\"open\"},\"k\":\"w\"}", "k: must be \"v\"");
+	refused("{\"f\":[]}", "f: must be an object, not an array");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -285,6 +320,7 @@ int main(void)
 		cmocka_unit_test(stubs_of_real_servers_parse),
 		cmocka_unit_test(a_description_is_made_once),
 		cmocka_unit_test(kept_texts_are_bounded),
+		cmocka_unit_test(arguments_are_checked_at_every_depth),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -131,6 +131,9 @@ function result(answer, server, tool) {
 }
 
 // -------- names
+// As JavaScript writes them: readTextFile for read_text_file.
+const plain = (key) => key.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+
 function makeTool(server, definition) {
 	const request = (args) => ({ op: 'call', server, tool: definition.name, arguments: args ?? {} });
 	const call = async (args) => result(await ask(request(args)), server, definition.name).value;
@@ -150,7 +153,7 @@ function makeServer(name, alias) {
 		for (const one of definitions)
 			if (definitions.filter((other) => other.alias === one.alias).length === 1) byAlias.set(one.alias, byName.get(one.name));
 	};
-	const find = (key) => (load(), byName.get(key) ?? byAlias.get(key));
+	const find = (key) => (load(), byName.get(key) ?? byAlias.get(key) ?? (typeof key === 'string' ? byAlias.get(plain(key)) : undefined));
 	return new Proxy({}, {
 		get(_, key) {
 			if (typeof key !== 'string' || key === 'then' || key === 'toJSON') return undefined;
@@ -197,7 +200,7 @@ export const tools = new Proxy(own, {
 	get(_, key) {
 		if (key in own) return own[key];
 		if (typeof key !== 'string' || key === 'then' || key === 'toJSON') return undefined;
-		const found = index().get(key);
+		const found = index().get(key) ?? index().get(plain(key));
 		if (!found) throw new TypeError(`no server ${key} in this run; it names: ${[...new Set(JSON.parse(cache.text).servers.map((one) => one.name))].join(', ')}`);
 		return found;
 	},
