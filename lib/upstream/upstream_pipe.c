@@ -16,15 +16,17 @@
 #include <unistd.h>
 
 #include "lib/base/log.h"
+#include "lib/base/mask.h"
 #include "lib/base/utf8.h"
 #include "lib/base/util.h"
+#include "upstream_cause.h"
 
 #define SECOND     INT64_C(1000000)
 #define ENVELOPE   (64 << 10)
 #define READ_SIZE  (64 << 10)
 #define LAST_READS  16 /* of READ_SIZE, when a program has ended */
 #define ERRORS_MAX (64 << 10)
-#define SHOWN      300 /* bytes of standard error in a sentence */
+#define LOGGED     1000 /* bytes of standard error in the log */
 #define ID_REACH   512 /* bytes at both ends of a line in which its id is looked for */
 #define PATIENCE   (2 * SECOND)
 #define LAST_WAIT  (SECOND / 50)
@@ -84,25 +86,52 @@ void pipe_started(struct pipe_wire *wire)
 
 static void take_errors(struct pipe_wire *wire, const char *data, size_t length);
 
+/* A path of the sentence that is not in the program's jail; the caller's. */
+static char *what_it_cannot_see(const struct pipe_wire *wire, const char *text)
+{
+	const struct upstream_server *server = wire->connection != NULL ? wire->connection->server : NULL;
+	const struct bind_strings *folders = server == NULL        ? NULL
+					     : server->names_binds ? &server->binds
+								   : &wire->loop->config->upstream.binds;
+	const char *path;
+	const size_t length = server != NULL && server->jail ? upstream_cause_unseen(text, folders, &path) : 0;
+
+	return length == 0 ? xstrdup("")
+			   : xasprintf(" (%.*s is not in the server's jail: name its folder in upstream.binds)",
+				       (int)length, path);
+}
+
+/* All that is known of it, without its secrets. */
+static void tell_operator(const struct pipe_wire *wire)
+{
+	const size_t start = wire->n_errors > LOGGED ? wire->n_errors - LOGGED : 0;
+	auto_buf struct buf shown = {0};
+
+	if (wire->connection == NULL || wire->n_errors == 0)
+		return;
+	buf_init(&shown, SIZE_MAX);
+	mask_bytes(wire->connection->mask, wire->errors + start, wire->n_errors - start, &shown);
+	buf_putc(&shown, '\0');
+	log_event(LOG_WARN, "upstream server ended", "server", wire->connection->server->name, "stderr", shown.data,
+		  NULL);
+}
+
 void pipe_failed(struct pipe_wire *wire, const char *why)
 {
 	auto_free char *data = xmalloc(READ_SIZE);
 	auto_buf struct buf words;
 	ssize_t n;
 
-	/* What it wrote to standard error before its end may not be read yet. The end of that, as one line: */
+	/* What it wrote to standard error before its end may not be read yet. */
 	for (int i = 0; i < LAST_READS && wire->error >= 0 && (n = read(wire->error, data, READ_SIZE)) > 0; i++)
 		take_errors(wire, data, (size_t)n);
-	const size_t start = wire->n_errors > SHOWN ? wire->n_errors - SHOWN : 0;
+	buf_init(&words, 5 * UPSTREAM_CAUSE_MAX);
+	upstream_cause(wire->errors, wire->n_errors, &words);
+	buf_putc(&words, '\0');
+	auto_free char *unseen = what_it_cannot_see(wire, words.data);
+	auto_free char *text = xasprintf("%s%s%s%s", why, *words.data ? ", it wrote: " : "", words.data, unseen);
 
-	buf_init(&words, 4 * SHOWN);
-	utf8_printable(&words, wire->errors + start, wire->n_errors - start);
-	for (char *end; (end = strstr(words.data, "\\x0a")) != NULL;)
-		memcpy(end, "    ", 4);
-	while (words.length > 0 && words.data[words.length - 1] == ' ')
-		words.data[--words.length] = '\0';
-	auto_free char *text = xasprintf("%s%s%s", why, words.length > 0 ? ", it wrote: " : "", words.data);
-
+	tell_operator(wire);
 	if (wire->connection != NULL)
 		connection_lost(wire->connection, why, text);
 }
