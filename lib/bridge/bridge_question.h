@@ -33,9 +33,10 @@ int bridge_questions_listen(struct bridge_questions *questions, struct bridge_li
 void bridge_questions_heard(const struct bridge_listener *listener);
 void bridge_questions_leave(struct bridge_questions *questions, struct bridge_listener *listener);
 
-/* For the provider, on the bridge's thread. True: it is allowed already (`call->approval`). Otherwise the call is held,
+/* For the provider, on the bridge's thread. True: it is allowed already (`call->approval`), or nobody can be asked
+ * and it is `lenient`. Otherwise the call is held,
  * or was answered with a refusal. */
-bool bridge_question_put(struct bridge_questions *questions, struct bridge_call *call, const char *rule);
+bool bridge_question_put(struct bridge_questions *questions, struct bridge_call *call, const char *rule, bool lenient);
 /* The call is over. True: it was pending, and the provider owes its answer. */
 bool bridge_question_drop(struct bridge_questions *questions, const struct bridge_call *call);
 

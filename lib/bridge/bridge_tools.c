@@ -191,7 +191,8 @@ static void call(void *arg, struct bridge_call *asked)
 		return bridge_answer(asked, &(struct bridge_answer){
 						    .kind = "denied", .text = text, .decision = "deny", .rule = rule});
 	}
-	if (decision == UPSTREAM_ASK && !bridge_question_put(tools->questions, asked, rule))
+	if (decision == UPSTREAM_ASK &&
+	    !bridge_question_put(tools->questions, asked, rule, upstream_policy_lenient(&question)))
 		return;
 	struct err err = ERR_INIT;
 	const bool counted = upstream_count_call(tools->spec.upstream, tools->owner, &err) == 0;

@@ -9,9 +9,12 @@
 #include "upstream_config.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <fcntl.h>
+#include <pwd.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "lib/base/json.h"
 #include "lib/base/util.h"
@@ -49,7 +52,7 @@ static const struct bind rules_table[] = {
 	 .type = BIND_CHOICE,
 	 .offset = offsetof(struct upstream_rules, otherwise),
 	 .choices = decisions,
-	 .description = "for tools that no pattern names"},
+	 .description = "for tools that no pattern names; unsaid: allow, but ask for those that say they destroy"},
 	{0},
 };
 
@@ -94,7 +97,7 @@ const struct bind upstream_config_table[] = {
 static const struct upstream_server defaults = {
 	.jail = true,
 	.memory_mb = 512,
-	.tools = {.otherwise = UPSTREAM_ASK},
+	.tools = {.otherwise = UPSTREAM_UNSAID},
 	.timeout_seconds = 60,
 	.start_seconds = 30,
 	.idle_seconds = 300,
@@ -333,17 +336,29 @@ static int add_entry(struct upstream_file *file, const struct config *config, co
 	return 0;
 }
 
+/* Who reads the file: the gateway, or a command that became its account; the caller's. */
+static char *reader(void)
+{
+	const struct passwd *account = getpwuid(geteuid());
+
+	return account ? xstrdup(account->pw_name) : xasprintf("%u", geteuid());
+}
+
 static int read_file(struct upstream_file *file, const char *path, struct json_object **ret_servers, struct err *err)
 {
-	auto_free char *text = NULL;
+	auto_free char *text = NULL, *who = reader();
 	size_t length;
 	struct stat status;
 	int result = read_file_at(AT_FDCWD, path, FILE_MAX, &text, &length, err);
 
+	if (result == -ERR_SYSTEM && errno == EACCES)
+		return err_set(err, ERR_SYSTEM, "the account %s may not read it: chown %s %s", who, who, path);
 	if (result < 0)
 		return result;
+	auto_free char *remedy = xasprintf("chown %s and chmod 600", who);
 	if (stat(path, &status) == 0 && (status.st_mode & (S_IROTH | S_IWOTH | S_IWGRP)) != 0)
-		add_warning(file, "%s: everybody can read it, or others can write it: chmod 600%s", path, "");
+		add_warning(file, "%s: everybody can read it, or others can write it: %s", path,
+			    status.st_uid == geteuid() ? "chmod 600" : remedy);
 	result = json_parse_commented(text, length, &file->document, err);
 	if (result < 0)
 		return result;

@@ -30,7 +30,8 @@ enum upstream_data_kind { UPSTREAM_DATA_TEMPORARY, UPSTREAM_DATA_KEEP };
 enum upstream_share { UPSTREAM_SHARE_OWNER, UPSTREAM_SHARE_RUN, UPSTREAM_SHARE_ALL };
 enum upstream_start { UPSTREAM_START_USE, UPSTREAM_START_GATEWAY };
 enum upstream_elicitation { UPSTREAM_ELICITATION_NONE, UPSTREAM_ELICITATION_RELAY };
-enum upstream_decision { UPSTREAM_ALLOW, UPSTREAM_ASK, UPSTREAM_DENY };
+/* Unsaid: of an entry without a default (upstream_policy.h); no decision. */
+enum upstream_decision { UPSTREAM_ALLOW, UPSTREAM_ASK, UPSTREAM_DENY, UPSTREAM_UNSAID };
 
 /* Patterns: a tool's exact name, or with * for any text. */
 struct upstream_rules {

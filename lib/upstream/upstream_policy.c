@@ -159,17 +159,27 @@ static enum upstream_decision by_grant(const struct upstream_question *question,
 	return best;
 }
 
-static bool only_reads(const struct upstream_tool *definition)
+static bool says(const struct upstream_tool *definition, const char *hint)
 {
 	struct json_object *annotations =
 		definition != NULL ? json_get(definition->object, "annotations", json_type_object) : NULL;
-	struct json_object *hint =
-		annotations != NULL ? json_get(annotations, "readOnlyHint", json_type_boolean) : NULL;
+	struct json_object *said = annotations != NULL ? json_get(annotations, hint, json_type_boolean) : NULL;
 
-	return hint != NULL && json_object_get_boolean(hint);
+	return said != NULL && json_object_get_boolean(said);
 }
 
-static enum upstream_decision by_server(const struct upstream_question *question, char rule[UPSTREAM_RULE_SIZE])
+/* Where no pattern names the tool and the entry has no default. */
+static enum upstream_decision unsaid(const struct upstream_question *question, char rule[UPSTREAM_RULE_SIZE])
+{
+	const bool destroys = says(question->definition, "destructiveHint");
+
+	snprintf(rule, UPSTREAM_RULE_SIZE, "%.80s: %s", question->server->name,
+		 destroys ? "the tool says that it destroys" : "the server is named for the token");
+	return destroys ? UPSTREAM_ASK : UPSTREAM_ALLOW;
+}
+
+/* UPSTREAM_UNSAID: no pattern names the tool. */
+static enum upstream_decision by_pattern(const struct upstream_question *question, char rule[UPSTREAM_RULE_SIZE])
 {
 	const struct upstream_server *server = question->server;
 	const struct {
@@ -190,12 +200,32 @@ static enum upstream_decision by_server(const struct upstream_question *question
 			return order[i].decision;
 		}
 	}
-	if (server->trust_annotations && only_reads(question->definition)) {
+	if (server->trust_annotations && says(question->definition, "readOnlyHint")) {
 		snprintf(rule, UPSTREAM_RULE_SIZE, "%.80s.trust_annotations: it only reads", server->name);
 		return UPSTREAM_ALLOW;
 	}
+	return UPSTREAM_UNSAID;
+}
+
+static enum upstream_decision by_server(const struct upstream_question *question, char rule[UPSTREAM_RULE_SIZE])
+{
+	const struct upstream_server *server = question->server;
+	const enum upstream_decision decision = by_pattern(question, rule);
+
+	if (decision != UPSTREAM_UNSAID)
+		return decision;
+	if (server->tools.otherwise == UPSTREAM_UNSAID)
+		return unsaid(question, rule);
 	snprintf(rule, UPSTREAM_RULE_SIZE, "%.80s.tools.default", server->name);
 	return server->tools.otherwise;
+}
+
+bool upstream_policy_lenient(const struct upstream_question *question)
+{
+	char rule[UPSTREAM_RULE_SIZE];
+
+	return question->pin == UPSTREAM_PIN_KNOWN && question->server->tools.otherwise == UPSTREAM_UNSAID &&
+	       by_grant(question, rule) == UPSTREAM_ALLOW && by_pattern(question, rule) == UPSTREAM_UNSAID;
 }
 
 enum upstream_decision upstream_decide(const struct upstream_question *question, char ret_rule[UPSTREAM_RULE_SIZE])

@@ -5,6 +5,9 @@
  * allow, then ask. A token's list names servers, or tools by pattern: "github", "files.read_*", "ask:mail.send",
  * "deny:github.delete_*", separated by commas; "*" is every server. A server that no entry names is denied.
  *
+ * What no pattern of a server names has the server's default. Where its entry has none, a server that a token names may
+ * be called, but a tool that says of itself that it destroys is asked about where the client can be asked.
+ *
  * A definition that changed since it was first seen is denied where the server's entry says pin, else asked about.
  * Annotations are the server's own claim: only with trust_annotations does readOnlyHint allow what no pattern names.
  */
@@ -29,6 +32,8 @@ struct upstream_question {
 };
 /* `ret_rule` says which rule decided, for the record and for people: "mcpServers.github.tools.deny delete_*". */
 enum upstream_decision upstream_decide(const struct upstream_question *question, char ret_rule[UPSTREAM_RULE_SIZE]);
+/* Of what is to be asked: may it be called where nobody can be asked? */
+bool upstream_policy_lenient(const struct upstream_question *question);
 const char *upstream_decision_name(enum upstream_decision decision); /* "allow" "ask" "deny" */
 
 /* Does the token's list name this server at all? What it does not name, it does not see. */

@@ -12,6 +12,7 @@
 
 #include "lib/base/util.h"
 #include "lib/upstream/upstream.h"
+#include "lib/upstream/upstream_cause.h"
 #include "lib/upstream/upstream_policy.h"
 
 static char folder[] = "/tmp/sallyport-upstream-XXXXXX";
@@ -264,6 +265,74 @@ static void the_stricter_of_grant_and_entry_decides(void **state)
 	assert_int_equal(upstream_decide(&question, rule), UPSTREAM_DENY);
 }
 
+/* A server that the operator named for a token may be called, also where nobody can be asked. */
+static void without_a_default_named_servers_are_allowed(void **state)
+{
+	static const char *const notes[] = {"{}", "{\"annotations\":{\"destructiveHint\":false}}",
+					    "{\"annotations\":{\"destructiveHint\":true}}"};
+	const char *ask[] = {"send"};
+	struct upstream_server server = {.name = "s", .alias = "s", .tools = {.otherwise = UPSTREAM_UNSAID, .ask = {ask, 1}}};
+	char rule[UPSTREAM_RULE_SIZE];
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(notes); i++) {
+		auto_json struct json_object *object = NULL;
+
+		assert_int_equal(json_parse(notes[i], strlen(notes[i]), &object, NULL), 0);
+		const struct upstream_tool tool = {.name = "t", .object = object};
+		struct upstream_question question = {"s", &server, "t", &tool, UPSTREAM_PIN_KNOWN};
+
+		assert_int_equal(upstream_decide(&question, rule), i == 2 ? UPSTREAM_ASK : UPSTREAM_ALLOW);
+		assert_true(upstream_policy_lenient(&question));
+		question.grant = "ask:s";
+		assert_int_equal(upstream_decide(&question, rule), UPSTREAM_ASK);
+		assert_false(upstream_policy_lenient(&question));
+		question.grant = "other";
+		assert_int_equal(upstream_decide(&question, rule), UPSTREAM_DENY);
+	}
+	struct upstream_question named = {"s", &server, "send", NULL, UPSTREAM_PIN_KNOWN};
+	assert_int_equal(upstream_decide(&named, rule), UPSTREAM_ASK);
+	assert_false(upstream_policy_lenient(&named));
+}
+
+static void the_cause_of_an_end_is_one_line(void **state)
+{
+	static const struct {
+		const char *errors, *cause;
+	} cases[] = {
+		{"", ""},
+		{"starting\nno licence\n", "no licence"},
+		{"file:///srv/s.mjs:7\nif (!there) throw new Error(`Cannot open ${it}`);\n            ^\n\nError: Cannot open /x\n"
+		 "    at file:///srv/s.mjs:7:9\n",
+		 "Error: Cannot open /x"},
+		{"node:internal/modules/cjs/loader:1228\n  throw err;\n  ^\n\nError: Cannot find module '/srv/x.js'\n"
+		 "    at Module._resolveFilename (node:internal/modules/cjs/loader:1225:15)\n  code: 'MODULE_NOT_FOUND'\n"
+		 "}\n\nNode.js v22.1.0\n",
+		 "Error: Cannot find module '/srv/x.js'"},
+		{"Traceback (most recent call last):\n  File \"/srv/s.py\", line 3, in <module>\n    import nothing\n"
+		 "ModuleNotFoundError: No module named 'nothing'\n",
+		 "ModuleNotFoundError: No module named 'nothing'"},
+		{"Usage: mcp-server-filesystem <allowed-directory>\n", "Usage: mcp-server-filesystem <allowed-directory>"},
+		{"Error accessing directory /srv/docs: Error: ENOENT: no such file\nbye\n",
+		 "Error accessing directory /srv/docs: Error: ENOENT: no such file"},
+	};
+	const char *folders[] = {"/srv/shown"}, *path = NULL;
+	const struct bind_strings shown = {folders, 1};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		auto_buf struct buf out = {0};
+
+		buf_init(&out, 4096);
+		upstream_cause(cases[i].errors, strlen(cases[i].errors), &out);
+		buf_putc(&out, '\0');
+		assert_string_equal(out.data, cases[i].cause);
+	}
+	assert_int_equal(upstream_cause_unseen("no /srv/shown/a, /usr/x and http://h/x", &shown, &path), 0);
+	assert_int_equal(upstream_cause_unseen("open '/srv/docs' failed", &shown, &path), strlen("/srv/docs"));
+	assert_memory_equal(path, "/srv/docs'", 10);
+}
+
 static void patterns_match(void **state)
 {
 	(void)state;
@@ -285,6 +354,8 @@ int main(void)
 		cmocka_unit_test(files_that_are_wrong),
 		cmocka_unit_test(names_become_identifiers),
 		cmocka_unit_test(the_stricter_of_grant_and_entry_decides),
+		cmocka_unit_test(without_a_default_named_servers_are_allowed),
+		cmocka_unit_test(the_cause_of_an_end_is_one_line),
 		cmocka_unit_test(patterns_match),
 	};
 
