@@ -181,6 +181,12 @@ int server_stay(struct server *server, struct err *err)
 		upstream_warm(server->upstream);
 	}
 	result = server_engine(server, &engine, err);
+	/* A desktop client shows no log: it is served, and each call that needs a jail says why there is none. */
+	if (result < 0 && server->config->stays) {
+		log_event(LOG_ERROR, "programs cannot run", "error", err->text, NULL);
+		*err = ERR_INIT;
+		result = 0;
+	}
 	return result < 0 ? result : doors_open(server, err);
 }
 

@@ -148,6 +148,8 @@ int main(int argc, char **argv)
 			result = start_take(&jailer, step, &err);
 	if (result < 0) {
 		fprintf(stderr, "sallyport-jailer: %s\n", err.text);
+		for (size_t i = 0; i < jailer.options.n_clients; i++)
+			server_refuse(jailer.options.client_fds[i], &err);
 		start_clear(&jailer);
 		return 1;
 	}

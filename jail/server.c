@@ -71,13 +71,28 @@ static bool blocked(const struct server_client *client)
 	return client->queue.count >= SERVER_QUEUE_MAX || held >= SERVER_HELD_FDS;
 }
 
-static void refuse_connection(struct server_client *client, const struct err *why)
+static struct json_object *refusal(const struct err *why)
 {
 	struct json_object *head = wire_head("event", "error");
 
 	json_add_string(head, "code", err_info(why->code)->name);
 	json_add_string(head, "text", why->text);
-	server_send(client, head);
+	return head;
+}
+
+void server_refuse(int fd, const struct err *why)
+{
+	struct wire_queue queue;
+
+	wire_queue_init(&queue);
+	if (wire_queue_add(&queue, refusal(why), NULL, NULL) == 0)
+		wire_queue_flush(&queue, fd, NULL);
+	wire_queue_clear(&queue);
+}
+
+static void refuse_connection(struct server_client *client, const struct err *why)
+{
+	server_send(client, refusal(why));
 	wire_queue_flush(&client->queue, client->watch.fd, NULL);
 	log_event(LOG_WARN, "client refused", "why", why->text, NULL);
 	client->gone = true;

@@ -28,6 +28,8 @@ struct server {
 	bool private;
 };
 
+/* A client of a jailer that could not start hears why. */
+void server_refuse(int fd, const struct err *why);
 /* Takes the connection over. */
 void server_add(struct server *server, int fd);
 /* Sends what waits, drops who is gone; between events. */

@@ -334,3 +334,10 @@ next_answer() {
 	run -0 stdio < <(echo '{"jsonrpc":"2.0","id":1,"method":"resources/subscribe","params":{"uri":"x"}}')
 	[[ $(answer 1 .error.message) == *"send initialize first"* ]]
 }
+
+@test "a server that can make no jails says so in each call" {
+	export SALLYPORT_JAILER_RUNNERS_DIR=/nowhere
+	run -0 stdio < <(call 1 'echo 1' && call 2 'echo 2' modern && printf '{"jsonrpc":"2.0","id":3,"method":"tools/list","params":{%s}}\n' "$META")
+	for id in 1 2; do [[ "$(answer $id '.result.content[0].text')" == *'/nowhere'* ]] || { echo "$output"; false; }; done
+	[ "$(answer 3 '.result.tools | length > 5')" = true ]
+}
