@@ -29,6 +29,7 @@ PORT=
 FREE=no
 declare -A pid_of=() pause_of=() due_at=() started_at=()
 stopping=no
+again=no
 tick=
 
 say() { printf '%s\n' "$*"; }
@@ -100,6 +101,7 @@ choose_state() {
 	fi
 	chmod 700 "$STATE/data" "$STATE/nginx"
 	keep "$STATE/port" <<<"$PORT"
+	echo $$ >"$STATE/pid" # whom SIGUSR1 asks to start jailer and gateway anew (cli/upstream_add.py)
 }
 
 # The account that serves must be able to start the gateway; where the checkout is closed to it, it gets a copy.
@@ -301,6 +303,22 @@ stop_one() {
 	! alive "$name"
 }
 
+# The configuration was changed.
+start_again() {
+	again=no
+	say "jailer and gateway are started anew"
+	stop_one gateway || true
+	stop_one jailer || forget jailer
+	stop_one gateway || true
+	forget gateway
+	forget jailer
+	rm -f "$STATE/jailer/jailer.sock" "$STATE/run/gateway.sock"
+	start jailer
+	wait_ready jailer test -S "$STATE/jailer/jailer.sock" || true
+	start gateway
+	wait_ready gateway test -S "$STATE/run/gateway.sock" || true
+}
+
 stop_all() {
 	trap '' INT TERM HUP
 	stop_one nginx || forget nginx
@@ -314,6 +332,7 @@ stop_all() {
 main() {
 	parse_arguments "$@"
 	trap 'stopping=yes' INT TERM HUP
+	trap 'again=yes' USR1
 	set_drop
 	choose_port
 	[ $FREE = no ] || exit 0
@@ -333,7 +352,10 @@ main() {
 	fi
 	[ "$status" = 200 ] || die "the gateway answers with status $status: see $STATE/log/gateway.log"
 	announce
-	while [ $stopping = no ]; do turn; done
+	while [ $stopping = no ]; do
+		if [ $again = yes ]; then start_again; fi
+		turn
+	done
 	say "stopping"
 }
 
