@@ -91,6 +91,11 @@ $(B)/schema_sql.inc: schema.sql
 	@mkdir -p $(@D)
 	@sed -e 's/\\/\\\\/g' -e 's/"/\\"/g' -e 's/^/"/' -e 's/$$/\\n"/' $< > $@
 $(call obj,lib/store/db/store_schema.c): $(B)/schema_sql.inc
+# So is the script of `sallyport upstream add`.
+$(B)/upstream_add.inc: cli/upstream_add.py
+	@mkdir -p $(@D)
+	@sed -e 's/\\/\\\\/g' -e 's/"/\\"/g' -e 's/^/"/' -e 's/$$/\\n"/' $< > $@
+$(call obj,cli/cmd_upstream.c): $(B)/upstream_add.inc
 # So are the programs that run tests: lib/grade/grade_compose.c includes them.
 EXAM := $(patsubst jail/guest/exam/%,$(B)/exam/%.inc,$(wildcard jail/guest/exam/*))
 $(B)/exam/%.inc: jail/guest/exam/%
