@@ -80,7 +80,7 @@ static int doctor_run(void *options, struct err *err)
 const struct cli_command cmd_doctor = {
 	.name = "doctor",
 	.summary = "Check that kernel and host have all that jails need",
-	.help = "A jailer starts, runs a program in each language and ends (sallyport-jailer --check), under the account that runs doctor: use the account of the jailer. "
+	.help = "A jailer starts, runs a program in each language and ends (sallyport-jailer --check), under the account that runs doctor. Of a jailer that serves on jailer.socket, account, ids and cgroup are its own. A language that is not installed is optional. "
 		"Each line is `ok`, `weaker` (programs run with less isolation, or a part of Sallyport is not usable) or `missing` (no program can run), with a remedy.",
 	.examples = "sallyport doctor --json | jq '.checks[] | select(.state != \"ok\")'\n",
 	.exits = "0 nothing is missing\n"

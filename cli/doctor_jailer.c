@@ -76,7 +76,28 @@ static const char *remedy_of(struct json_object *line)
 	return key;
 }
 
-static void add_line(struct doctor *doctor, struct json_object *line)
+/* What the account decides that starts a jailer. Of a service that answers these are its own, and it says them. */
+static bool of_account(const char *step)
+{
+	static const char *const steps[] = {"guest ids", "cgroup", "freezer", "id-map helper", "open files"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(steps); i++)
+		if (streq(steps[i], step))
+			return true;
+	return false;
+}
+
+/* A language that nobody installed is missed by nobody. */
+static void add_runner(struct doctor *doctor, const char *name, const char *what, enum doctor_state state,
+		       const char *install)
+{
+	if (state == DOCTOR_WEAKER)
+		doctor_add(doctor, "runner", DOCTOR_OK, NULL, "%s: %s (optional: %s)", name, what, install);
+	else
+		doctor_add(doctor, "runner", state, install, "%s: %s", name, what);
+}
+
+static void add_line(struct doctor *doctor, struct json_object *line, bool served)
 {
 	const char *step = json_get_string(line, "step"), *what = json_get_string(line, "what"),
 		   *runner = json_get_string(line, "runner");
@@ -84,13 +105,18 @@ static void add_line(struct doctor *doctor, struct json_object *line)
 	const bool ok = json_object_get_boolean(json_get(line, "ok", json_type_boolean));
 	const bool weaker = json_object_get_boolean(json_get(line, "weaker", json_type_boolean));
 
-	if (jailer && *doctor->config->jailer.socket)
+	if ((jailer && *doctor->config->jailer.socket) || (served && of_account(step)))
 		return; /* the one on the socket counts */
-	doctor_add(doctor, step, !ok ? DOCTOR_MISSING : weaker ? DOCTOR_WEAKER : DOCTOR_OK, remedy_of(line), "%s%s%s",
-		   runner ? runner : jailer ? "private" : "", runner ? ": " : jailer ? ", " : "", what ? what : "?");
+	const enum doctor_state state = !ok ? DOCTOR_MISSING : weaker ? DOCTOR_WEAKER : DOCTOR_OK;
+
+	if (runner)
+		add_runner(doctor, runner, what ? what : "?", state, remedy_of(line));
+	else
+		doctor_add(doctor, step, state, remedy_of(line), "%s%s", jailer ? "private, " : "", what ? what : "?");
 }
 
-static void ask_service(struct doctor *doctor)
+/* Does a jailer answer on the socket? */
+static bool ask_service(struct doctor *doctor)
 {
 	auto_jailer struct jail_client *client = NULL;
 	auto_json struct json_object *info = NULL;
@@ -99,7 +125,7 @@ static void ask_service(struct doctor *doctor)
 	if (jail_client_dial(doctor->config, &client, 1, &err) < 0 || jail_client_info(client, &info, &err) < 0) {
 		doctor_add(doctor, "jailer", DOCTOR_MISSING, "start it (make run does), or see what is missing above",
 			   "%s", err.text);
-		return;
+		return false;
 	}
 	const char *mode = json_get_string(info, "mode"), *cgroup = json_get_string(info, "cgroup");
 	bool weaker = !mode || streq(mode, "single-id") || !cgroup || streq(cgroup, "none");
@@ -107,6 +133,7 @@ static void ask_service(struct doctor *doctor)
 	doctor_add(doctor, "jailer", weaker ? DOCTOR_WEAKER : DOCTOR_OK,
 		   "start it as root, or with a range of ids and a delegated cgroup", "%s, %s, cgroup %s",
 		   doctor->config->jailer.socket, mode ? mode : "?", cgroup ? cgroup : "?");
+	return true;
 }
 
 void doctor_jailer(struct doctor *doctor)
@@ -115,7 +142,7 @@ void doctor_jailer(struct doctor *doctor)
 	static char check[] = "--check", config[] = "--config";
 	struct err err = ERR_INIT;
 	auto_free char *program = jail_client_program(doctor->config, &err), *answer = NULL;
-	bool judged = false;
+	bool judged = false, served = *doctor->config->jailer.socket && ask_service(doctor);
 	char *rest;
 
 	if (program) {
@@ -131,11 +158,9 @@ void doctor_jailer(struct doctor *doctor)
 		if (!*line || json_parse(line, strlen(line), &object, NULL) < 0 || !json_get_string(object, "step"))
 			continue;
 		judged = judged || streq(json_get_string(object, "step"), "jailer");
-		add_line(doctor, object);
+		add_line(doctor, object, served);
 	}
 	if (!judged)
 		doctor_add(doctor, "jailer check", DOCTOR_MISSING, "see what is missing above, or its standard error",
 			   "%s", program ? "sallyport-jailer --check did not finish" : err.text);
-	if (*doctor->config->jailer.socket)
-		ask_service(doctor);
 }

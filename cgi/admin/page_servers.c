@@ -11,7 +11,8 @@
 
 static void put_server(struct html *html, const struct upstream_server *server)
 {
-	const char *state = server->problem ? "unavailable" : server->disabled ? "disabled" : "ready";
+	/* Whether it starts and answers is known on its own page, which asks it. */
+	const char *state = server->problem ? "unavailable" : server->disabled ? "disabled" : "configured";
 	const char *about = server->problem ? server->problem : server->description;
 
 	html_put(html,
@@ -20,9 +21,7 @@ static void put_server(struct html *html, const struct upstream_server *server)
 		 html_part(server->alias), html_text(server->name), html_text(server->url    ? "HTTP"
 			   : server->jail ? "jailed"
 					  : "outside of a jail"),
-		 html_text(server->problem    ? "bad"
-			   : server->disabled ? "quiet"
-					      : "good"),
+		 html_text(server->problem ? "bad" : "quiet"),
 		 html_text(state), html_text(about));
 }
 

@@ -7,6 +7,7 @@
 #include "monitor.h"
 
 #include <fcntl.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -81,6 +82,45 @@ static int64_t size_of(const char *folder, const char *name)
 	return stat(path, &status) == 0 ? status.st_size : 0;
 }
 
+/* Of /proc/meminfo, in bytes. */
+static int64_t meminfo(const char *text, const char *name)
+{
+	const char *line = strstr(text, name);
+
+	return line ? strtoll(line + strlen(name), NULL, 10) << 10 : 0;
+}
+
+#define HOST_TEXT_MAX 16384
+
+/* What the next jails find. A kernel without pressure figures has no such files. */
+static void sample_host(void)
+{
+	static const char *const resources[] = {"cpu", "memory", "io"};
+	auto_free char *memory = NULL;
+	size_t length;
+
+	if (read_file_at(AT_FDCWD, "/proc/meminfo", HOST_TEXT_MAX, &memory, &length, NULL) == 0) {
+		metrics_set(METRIC_HOST_MEMORY, "total", meminfo(memory, "MemTotal:"));
+		metrics_set(METRIC_HOST_MEMORY, "available", meminfo(memory, "MemAvailable:"));
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(resources); i++) {
+		auto_free char *path = xasprintf("/proc/pressure/%s", resources[i]), *text = NULL;
+
+		if (read_file_at(AT_FDCWD, path, HOST_TEXT_MAX, &text, &length, NULL) < 0)
+			continue;
+		const char *share = strstr(text, "avg60="); /* per cent, of the line "some" */
+
+		metrics_set(METRIC_PRESSURE, resources[i],
+			    share ? (int64_t)(strtod(share + strlen("avg60="), NULL) * 100 + 0.5) : 0);
+	}
+}
+
+static void set_ready(void *arg, const char *name, const struct err *err)
+{
+	(void)arg;
+	metrics_set(METRIC_READY, name, err->code == ERR_NONE);
+}
+
 static void sample(struct server *server)
 {
 	const char *folder = server->config->data_dir;
@@ -106,6 +146,10 @@ static void sample(struct server *server)
 	metrics_set(METRIC_DATABASE, "wal", size_of(folder, "sallyport.db-wal"));
 	store_free_space(folder, &space, NULL);
 	metrics_set(METRIC_DISK, NULL, space.bytes);
+	metrics_set(METRIC_JAILS_MAX, NULL, server->config->jailer.jails);
+	metrics_set(METRIC_QUEUE_MAX, NULL, server->config->limits.queue);
+	monitor_checks(server, set_ready, NULL);
+	sample_host();
 	metrics_process();
 }
 

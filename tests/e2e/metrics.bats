@@ -58,6 +58,10 @@ run_python() {
 	has 'sallyport_run_duration_seconds_count{language="python"}' 2
 	has 'sallyport_jailer_up' 1
 	has 'sallyport_jobs{step="waiting"}' 0
+	has 'sallyport_ready{check="jailer"}' 1
+	has sallyport_run_queue_max 64
+	grep -q '^sallyport_index_backlog_runs [0-2]$' "$SP_DIR/body"
+	grep -q '^sallyport_host_memory_bytes{memory="available"} [1-9]' "$SP_DIR/body"
 	metrics 'HTTP_ACCEPT=application/openmetrics-text;version=1.0.0,text/plain;q=0.5'
 	grep -qxF 'Content-Type: application/openmetrics-text; version=1.0.0; charset=utf-8' "$SP_DIR/head"
 	grep -qxF '# TYPE sallyport_runs counter' "$SP_DIR/body"
@@ -413,6 +417,14 @@ rule() {
 	rule SallyportBackupOld 0 sallyport_backup_success_timestamp_seconds 1x40
 	AT=49h rule SallyportBackupOld 1 sallyport_backup_success_timestamp_seconds 1x3000
 	AT=49h rule SallyportBackupOld 0 sallyport_backup_success_timestamp_seconds 7200x3000
+	AT=25h rule SallyportNoBackup 1 sallyport_backup_success_timestamp_seconds 0x1600
+	AT=25h rule SallyportNoBackup 0 sallyport_backup_success_timestamp_seconds '0x600 1x1000'
+	AT=2h rule SallyportAuditFiguresAbsent 1 'up{job="sallyport"}' 1x150
+	AT=2h rule SallyportAuditFiguresAbsent 0 'up{job="sallyport"}' 1x150 sallyport_audit_checkpoint_timestamp_seconds 1x150
+	rule SallyportDiskLow 1 sallyport_disk_free_bytes 1000000x40
+	rule SallyportDiskLow 0 sallyport_disk_free_bytes 1000000000x40
+	rule SallyportNotReady 1 'sallyport_ready{check="database"}' 0x40
+	rule SallyportNotReady 0 'sallyport_ready{check="drain"}' 0x40 'sallyport_ready{check="disk"}' 1x40
 	rule SallyportLimitsHit 1 'sallyport_rejections_total{limit="queue"}' 0+60x40
 	rule SallyportLimitsHit 0 'sallyport_rejections_total{limit="queue"}' 0+1x40
 }

@@ -122,6 +122,14 @@ run_long() {
 	[ "$status" -eq 2 ]
 }
 
+@test "doctor takes the word of the jailer that serves" {
+	local report
+	report=$(sp_cli doctor --json)
+	[ "$(jq '[.checks[] | select(.name == "cgroup" or .name == "guest ids" or .name == "id-map helper")] | length' <<<"$report")" = 0 ]
+	[[ $(jq -r '.checks[] | select(.name == "jailer").found' <<<"$report") == *"/jailer.sock, "*", cgroup "* ]]
+	[ "$(jq '[.checks[] | select(.name == "runner" and .state != "ok")] | length' <<<"$report")" = 0 ]
+}
+
 @test "log --text finds code and output" {
 	sp_run_bash 'echo "in the output: $((6 * 7)) dwarves"'
 	local first=$ID
