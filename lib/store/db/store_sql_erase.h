@@ -107,16 +107,18 @@ enum { STORE_ERASURE_COLUMNS(COLUMN_NAME, COLUMN_NAME, COLUMN_NAME) ERASURE_COLU
 	X(FORGET_TASKS, WRITE, "DELETE FROM task WHERE owner = :owner AND instance IS NULL")                           \
 	X(FORGET_NAMES, WRITE, /* of conversations, in runs that were erased */                                        \
 	  "UPDATE execution SET conversation_name = NULL WHERE id IN (SELECT id FROM execution WHERE owner = :owner "  \
-	  "AND conversation_name IS NOT NULL AND erased = 'content' LIMIT :limit)")                                    \
+	  "AND conversation_name IS NOT NULL AND (:conversation IS NULL OR conversation_name = :conversation) AND "    \
+	  "erased = 'content' LIMIT :limit)")                                                                          \
 	X(FORGET_PLACES, WRITE,                                                                                        \
-	  "UPDATE sandbox SET conversation_name = '' WHERE owner = :owner AND conversation_name <> ''")                \
+	  "UPDATE sandbox SET conversation_name = '' WHERE owner = :owner AND conversation_name <> '' AND "            \
+	  "(:conversation IS NULL OR conversation_name = :conversation)")                                              \
 	X(FORGET_TAGS, WRITE,                                                                                          \
 	  "DELETE FROM execution_tag WHERE execution IN (SELECT id FROM execution WHERE owner = :owner AND erased = "  \
 	  "'content')")                                                                                                \
 	X(FORGET_PLACE_NEXT, READ, /* a conversation that is gone, of which an entry still has the name */             \
 	  "SELECT substr(object, 14) FROM audit JOIN audit_detail USING (n) WHERE object >= 'conversation:' AND "      \
-	  "object < 'conversation;' AND kind <> 'content.erase' AND entry ->> '$.p' = (SELECT id FROM principal "      \
-	  "WHERE owner = :owner) LIMIT 1")                                                                             \
+	  "object < 'conversation;' AND (:place IS NULL OR object = 'conversation:' || :place) AND kind <> "           \
+	  "'content.erase' AND entry ->> '$.p' = (SELECT id FROM principal WHERE owner = :owner) LIMIT 1")             \
 	/* an owner whose space is used up */                                                                          \
 	X(USAGE_ABOVE, READ, "SELECT owner FROM usage WHERE bytes > :cap AND owner > :after ORDER BY owner LIMIT 1")   \
 	X(USAGE_FIRM, READ, /* without what is doubted */                                                              \

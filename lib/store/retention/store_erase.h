@@ -32,8 +32,8 @@ struct store_erased {
 };
 /* Adds to *ret. */
 int store_erase_runs(struct store *store, const struct store_erase *erase, struct store_erased *ret, struct err *err);
-/* Runs; of an owner's content conversations with their files, too; of all content of an owner tasks, events, snippets,
- * tags, and the names of conversations wherever they are; the owner's tokens are revoked. */
+/* Runs; of an owner's content conversations with their files and their names, wherever these are; of all content of an
+ * owner tasks, events, snippets and tags, too, and the owner's tokens are revoked. */
 int store_forget(struct store *store, const struct store_erase *erase, struct store_erased *ret, struct err *err);
 /* What store_forget would do. */
 int store_forget_count(struct store *store, const struct store_erase *erase, struct store_erased *ret, struct err *err);

@@ -10,6 +10,7 @@
 #include "lib/store/audit/store_audit.h"
 #include "lib/store/blob/store_search.h"
 #include "lib/store/db/store_txn.h"
+#include "lib/store/record/store_file.h"
 #include "lib/store/record/store_token.h"
 #include "store_erase.h"
 #include "store_reserve.h"
@@ -125,7 +126,7 @@ static int forget_conversations(struct store *store, const struct store_erase *e
 static int owner_work(struct store_txn *txn, void *arg, struct err *err)
 {
 	static const enum store_sql statements[] = {SQL_FORGET_EVENTS, SQL_FORGET_TASKS, SQL_SNIPPET_FORGET,
-						    SQL_FORGET_PLACES, SQL_FORGET_TAGS};
+						    SQL_FORGET_TAGS};
 	int failed = 0;
 
 	for (size_t i = 0; failed == 0 && i < ARRAY_SIZE(statements); i++) {
@@ -139,8 +140,20 @@ static int owner_work(struct store_txn *txn, void *arg, struct err *err)
 
 struct naming {
 	const struct store_erase *erase;
-	int64_t gone; /* in one transaction */
+	const char *place; /* of the conversation; NULL: all of the owner's */
+	int64_t gone;      /* in one transaction */
 };
+
+/* Where live sandboxes were. */
+static int sandboxes_work(struct store_txn *txn, void *arg, struct err *err)
+{
+	const struct naming *naming = arg;
+	auto_query struct query q = query_begin(txn->conn, SQL_FORGET_PLACES);
+
+	query_bind_text(&q, ":owner", naming->erase->owner);
+	query_bind_text(&q, ":conversation", naming->erase->conversation);
+	return query_run(&q, NULL, err);
+}
 
 static int names_work(struct store_txn *txn, void *arg, struct err *err)
 {
@@ -148,6 +161,7 @@ static int names_work(struct store_txn *txn, void *arg, struct err *err)
 	auto_query struct query q = query_begin(txn->conn, SQL_FORGET_NAMES);
 
 	query_bind_text(&q, ":owner", naming->erase->owner);
+	query_bind_text(&q, ":conversation", naming->erase->conversation);
 	query_bind_int(&q, ":limit", NAME_ROWS);
 	return query_run(&q, &naming->gone, err);
 }
@@ -160,6 +174,7 @@ static int places_work(struct store_txn *txn, void *arg, struct err *err)
 	auto_query struct query q = query_begin(txn->conn, SQL_FORGET_PLACE_NEXT);
 
 	query_bind_text(&q, ":owner", naming->erase->owner);
+	query_bind_text(&q, ":place", naming->place);
 	int found = query_next(&q, err);
 
 	naming->gone = found > 0;
@@ -180,7 +195,14 @@ static int forget_names(struct store *store, const struct store_erase *erase, st
 {
 	static const store_work works[] = {names_work, places_work};
 	struct naming naming = {.erase = erase};
-	int failed = 0;
+	char hash[SHA256_HEX_SIZE], place[SHA256_HEX_SIZE];
+
+	if (erase->conversation != NULL) {
+		store_conversation_hash(store, erase->owner, erase->conversation, hash);
+		store_audit_place(hash, place);
+		naming.place = place;
+	}
+	int failed = store_commit(store, sandboxes_work, &naming, err);
 
 	for (size_t i = 0; failed == 0 && i < ARRAY_SIZE(works); i++)
 		do
@@ -238,7 +260,7 @@ static int forget_owner(struct store *store, const struct store_erase *erase, st
 
 	if (failed == 0)
 		failed = store_commit(store, owner_work, unconst(erase->owner), err);
-	return failed == 0 ? forget_names(store, erase, err) : failed;
+	return failed;
 }
 
 int store_forget(struct store *store, const struct store_erase *erase, struct store_erased *ret, struct err *err)
@@ -252,8 +274,13 @@ int store_forget(struct store *store, const struct store_erase *erase, struct st
 		failed = store_erase_runs(store, erase, ret, err);
 	if (failed == 0 && with_conversations(erase))
 		failed = forget_conversations(store, erase, ret, err);
-	if (failed == 0 && with_conversations(erase) && erase->conversation == NULL && erase->before_us == INT64_MAX)
+	const bool whole = with_conversations(erase) && erase->before_us == INT64_MAX;
+
+	if (failed == 0 && whole && erase->conversation == NULL)
 		failed = forget_owner(store, erase, ret, err);
+	/* a conversation in which a run is in progress stays, and keeps its name */
+	if (failed == 0 && whole && (erase->conversation == NULL || ret->running == 0))
+		failed = forget_names(store, erase, err);
 	if (failed == 0)
 		failed = store_search_purge(store, err);
 	return failed < 0 ? err_wrap(err, "forgetting") : 0;
