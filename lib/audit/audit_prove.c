@@ -20,20 +20,24 @@
 #define TILE_HEIGHT 8
 #define TILE_WIDTH  256
 
+#define OF_OBJECT 8 /* entries of one object, at most */
+
 struct covered {
-	char *note; /* the checkpoint's text */
+	char *note; /* the checkpoint's text; NULL: there is none, and the tree is that of all entries */
 	size_t note_length;
 	uint64_t size;
 	struct audit_hash root, *leaves;
 	uint64_t count;
-	struct buf *bundles; /* entries as they are in tiles; NULL: not wanted */
-	const char *object;  /* whose entries are wanted, too */
+	struct buf *bundles;    /* entries as they are in tiles; NULL: not wanted */
+	const char *object;     /* whose entries are wanted, too; NULL: nobody's */
+	const int64_t *numbers; /* the entries of these numbers are, in their order */
+	size_t n_numbers;
 	struct wanted {
 		uint64_t index;
 		char *kind, *entry, *detail;
 		uint8_t salt[SHA256_SIZE];
 		bool salted;
-	} wanted[8];
+	} *wanted;
 	size_t n_wanted;
 };
 
@@ -44,17 +48,24 @@ static void covered_clear(struct covered *covered)
 		free(covered->wanted[i].entry);
 		free(covered->wanted[i].detail);
 	}
+	free(covered->wanted);
 	free(covered->note);
 	free(covered->leaves);
 }
 #define auto_covered __attribute__((cleanup(covered_clear)))
 
+static bool is_wanted(const struct covered *covered, const struct store_audit_found *found)
+{
+	if (covered->object != NULL)
+		return covered->n_wanted < OF_OBJECT && streq(found->object, covered->object);
+	return covered->n_wanted < covered->n_numbers && found->n == covered->numbers[covered->n_wanted];
+}
+
 static void want(struct covered *covered, const struct store_audit_found *found)
 {
+	covered->wanted = xrealloc(covered->wanted, covered->n_wanted + 1, sizeof(*covered->wanted));
 	struct wanted *wanted = &covered->wanted[covered->n_wanted];
 
-	if (covered->n_wanted == ARRAY_SIZE(covered->wanted))
-		return;
 	*wanted = (struct wanted){.index = covered->count,
 				  .kind = xstrdup(found->kind),
 				  .entry = xstrndup(found->entry, found->length),
@@ -70,14 +81,14 @@ static int take(void *arg, const struct store_audit_found *found, struct err *er
 	struct covered *covered = arg;
 
 	if (covered->count >= covered->size) {
-		if (covered->object != NULL && streq(found->object, covered->object))
+		if (is_wanted(covered, found))
 			return err_set(err, ERR_UNAVAILABLE,
 				       "entry %lld is not covered by the checkpoint of %llu entries: sign again "
 				       "(sallyport checkpoint)",
 				       (long long)found->n, (unsigned long long)covered->size);
 		return 0;
 	}
-	if (covered->object != NULL && streq(found->object, covered->object))
+	if (is_wanted(covered, found))
 		want(covered, found);
 	if (covered->bundles != NULL) {
 		const uint8_t length[2] = {(uint8_t)(found->length >> 8), (uint8_t)found->length};
@@ -92,6 +103,9 @@ static int take(void *arg, const struct store_audit_found *found, struct err *er
 static int load_note(const char *path, struct covered *covered, struct err *err)
 {
 	struct audit_note note;
+
+	if (path == NULL)
+		return 0;
 	int result = read_file_at(AT_FDCWD, path, AUDIT_NOTE_MAX, &covered->note, &covered->note_length, err);
 
 	if (result == 0)
@@ -113,6 +127,8 @@ static int load_tree(const char *database, struct covered *covered, struct err *
 	if (result < 0)
 		return result;
 	result = store_audit_count(reader, &entries, err);
+	if (covered->note == NULL)
+		covered->size = (uint64_t)entries;
 	if (result == 0 && (uint64_t)entries < covered->size)
 		result = err_set(err, ERR_CORRUPT, "the checkpoint covers %llu entries, and there are %lld",
 				 (unsigned long long)covered->size, (long long)entries);
@@ -124,6 +140,8 @@ static int load_tree(const char *database, struct covered *covered, struct err *
 	if (result < 0)
 		return result;
 	audit_tree_root_of(covered->leaves, covered->size, &root);
+	if (covered->note == NULL)
+		covered->root = root;
 	if (memcmp(&root, &covered->root, sizeof(root)) != 0)
 		return err_set(err, ERR_CORRUPT,
 			       "the log is not the one of the checkpoint: sallyport verify names what was altered");
@@ -186,6 +204,33 @@ int audit_prove(const char *database, const char *checkpoint, const char *execut
 	for (size_t i = 0; result == 0 && i < covered.n_wanted; i++)
 		result = write_proof(&covered, &covered.wanted[i], folder, err);
 	return result < 0 ? result : (int)covered.n_wanted;
+}
+
+int audit_prove_entries(const char *database, const char *checkpoint, const struct audit_wanted *entries,
+			struct audit_head *ret, struct err *err)
+{
+	auto_covered struct covered covered = {.numbers = entries->numbers, .n_numbers = entries->count};
+	int result = load_note(checkpoint, &covered, err);
+
+	if (result == 0)
+		result = load_tree(database, &covered, err);
+	if (result == 0 && covered.n_wanted < covered.n_numbers)
+		result = err_set(err, ERR_CORRUPT, "entry %lld is missing",
+				 (long long)covered.numbers[covered.n_wanted]);
+	if (result < 0)
+		return result;
+	for (size_t i = 0; i < covered.n_wanted; i++) {
+		const struct wanted *wanted = &covered.wanted[i];
+		struct audit_proven proven = {.n = (int64_t)wanted->index,
+					      .entry = wanted->entry,
+					      .detail = wanted->detail,
+					      .salt = wanted->salted ? wanted->salt : NULL};
+
+		proven.length = audit_tree_inclusion(covered.leaves, covered.size, wanted->index, proven.hashes);
+		entries->each(entries->arg, &proven);
+	}
+	*ret = (struct audit_head){covered.size, covered.root, steal(&covered.note)};
+	return 0;
 }
 
 /* -------- tiles --------------------------------------------------------------------------------------- */

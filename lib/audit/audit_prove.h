@@ -19,6 +19,28 @@
  * log is not the one of the checkpoint. Returns how many entries were proven. */
 int audit_prove(const char *database, const char *checkpoint, const char *execution, const char *folder,
 		struct err *err);
+/* Entries by their numbers, which rise. `checkpoint` NULL: there is none, and the tree is that of all entries. The
+ * head's note is the caller's. */
+struct audit_proven { /* gone after the callback */
+	int64_t n;
+	const char *entry, *detail;
+	const uint8_t *salt; /* NULL: no details */
+	struct audit_hash hashes[AUDIT_TREE_DEPTH];
+	size_t length;
+};
+struct audit_wanted {
+	const int64_t *numbers;
+	size_t count;
+	void (*each)(void *arg, const struct audit_proven *proven);
+	void *arg;
+};
+struct audit_head {
+	uint64_t size;
+	struct audit_hash root;
+	char *note;
+};
+int audit_prove_entries(const char *database, const char *checkpoint, const struct audit_wanted *entries,
+			struct audit_head *ret, struct err *err);
 /* Returns 0 and the number of entries. */
 int audit_tiles(const char *database, const char *checkpoint, const char *folder, int64_t *ret_entries,
 		struct err *err);
