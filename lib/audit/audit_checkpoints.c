@@ -37,6 +37,12 @@ static void wrong(struct audit_checkpoints *all, const char *from, const char *t
 	all->wrong[all->n_wrong++] = xasprintf("%s: %s", from, text);
 }
 
+void audit_checkpoints_add(struct audit_checkpoints *all, const struct audit_seen *seen)
+{
+	all->items = xrealloc(all->items, all->count + 1, sizeof(*all->items));
+	all->items[all->count++] = *seen;
+}
+
 struct reading {
 	struct audit_checkpoints *all;
 	const char *from;
@@ -70,8 +76,7 @@ static int add(void *arg, const char *text, size_t length, const struct audit_no
 
 		wrong(all, reading->from, said);
 	}
-	all->items = xrealloc(all->items, all->count + 1, sizeof(*all->items));
-	all->items[all->count++] = seen;
+	audit_checkpoints_add(all, &seen);
 	return 0;
 }
 

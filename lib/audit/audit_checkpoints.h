@@ -23,6 +23,7 @@ struct audit_checkpoints {
 };
 void audit_checkpoints_clear(struct audit_checkpoints *all);
 int audit_checkpoints_key(struct audit_checkpoints *all, const char *text, struct err *err);
+void audit_checkpoints_add(struct audit_checkpoints *all, const struct audit_seen *seen); /* unsigned */
 /* Every checkpoint of a text, which is in `from`; of a file. */
 int audit_checkpoints_text(struct audit_checkpoints *all, const char *text, size_t length, const char *from,
 			   bool outside, struct err *err);

@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "audit_certificate.h"
 #include "audit_checkpoints.h"
 #include "lib/base/util.h"
 #include "lib/store/transfer/store_bundle_audit.h"
@@ -39,6 +40,7 @@ struct work {
 	bool altered;         /* an entry differs from the signer's leaf */
 	bool bundle;          /* it is an export: some entries, each with its proof, and the rows of some runs */
 	struct store_bundle_log log;
+	struct audit_certified certified;
 	enum audit_part part; /* of findings by callbacks */
 };
 
@@ -328,7 +330,7 @@ static void not_checked(struct work *work)
 		unchecked(&parts[AUDIT_SIGNATURES], "no checkpoints were given: name the signer's folder by --signer");
 	else if (all->n_keys == 0)
 		unchecked(&parts[AUDIT_SIGNATURES], "no public key was given: name it by --key");
-	if (work->request->n_anchors == 0)
+	if (work->request->n_anchors == 0 && work->certified.document == NULL)
 		unchecked(&parts[AUDIT_ANCHORS], "no checkpoints from elsewhere were given: name them by --anchor");
 }
 
@@ -347,6 +349,31 @@ static void ask_witnesses(struct work *work)
 	}
 }
 
+#define CERTIFICATE "the certificate"
+
+/* Its tree is one of those that the log is compared with. */
+static int load_certificate(struct work *work, struct err *err)
+{
+	struct audit_certified *certified = &work->certified;
+	struct audit_seen seen = {.outside = true, .from = CERTIFICATE};
+	int result = audit_certificate_load(work->request->certificate, certified, err);
+
+	if (result < 0)
+		return result;
+	if (certified->note != NULL)
+		return audit_checkpoints_text(&work->checkpoints, certified->note, strlen(certified->note), CERTIFICATE,
+					      true, err);
+	seen.size = certified->size;
+	seen.root = certified->root;
+	audit_checkpoints_add(&work->checkpoints, &seen);
+	return 0;
+}
+
+static void certificate_finding(void *arg, int64_t n, const char *text)
+{
+	finding_at(arg, AUDIT_CONTENT, n, CERTIFICATE, text);
+}
+
 static int load(struct work *work, struct err *err)
 {
 	const struct audit_request *request = work->request;
@@ -362,6 +389,8 @@ static int load(struct work *work, struct err *err)
 						false, err);
 	for (size_t i = 0; result == 0 && i < request->n_anchors; i++)
 		result = audit_checkpoints_file(all, request->anchors[i], true, err);
+	if (result == 0 && request->certificate != NULL)
+		result = load_certificate(work, err);
 	audit_checkpoints_sort(all);
 	work->report->parts[AUDIT_SIGNATURES].checked = (int64_t)all->count;
 	for (size_t i = 0; i < all->n_wrong; i++)
@@ -472,6 +501,9 @@ static int verify(struct work *work, struct err *err)
 			"copy");
 	missing_tail(work);
 	result = check_tables(work, err);
+	if (result == 0 && work->certified.document != NULL)
+		result = audit_certificate_check(&work->certified, work->reader, certificate_finding, work,
+						 &work->report->certified, err);
 	work->report->entries = (int64_t)work->tree.size;
 	work->report->covered = work->fitted;
 	audit_tree_root(&work->tree, &work->report->root);
@@ -486,11 +518,14 @@ int audit_verify(const struct audit_request *request, struct audit_report *ret, 
 	*ret = (struct audit_report){0};
 	for (int i = 0; i < AUDIT_PARTS; i++)
 		ret->parts[i].first = -1;
-	int result = work.bundle ? verify_bundle(&work, err) : verify(&work, err);
+	int result = work.bundle && request->certificate
+			     ? err_set(err, ERR_INVALID, "a certificate is checked against the record, not an export")
+			     : work.bundle ? verify_bundle(&work, err) : verify(&work, err);
 
 	store_audit_reader_close(work.reader);
 	audit_checkpoints_clear(&work.checkpoints);
 	store_bundle_log_clear(&work.log);
+	json_object_put(work.certified.document);
 	free(work.leaves);
 	return result;
 }

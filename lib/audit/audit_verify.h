@@ -30,6 +30,7 @@ struct audit_report {
 	int64_t entries, erased; /* entries whose details are gone, as content.erase says */
 	struct audit_hash root;
 	int64_t covered; /* entries that the newest checkpoint which fits covers */
+	int64_t certified; /* erasures of the certificate */
 };
 
 struct audit_request {
@@ -39,7 +40,8 @@ struct audit_request {
 	size_t n_keys;
 	const char *const *anchors; /* files with checkpoints from elsewhere */
 	size_t n_anchors;
-	const char *blobs; /* folder of contents to be read; NULL: not */
+	const char *certificate; /* file with a certificate of erasures (audit_certificate.h); NULL: none */
+	const char *blobs;       /* folder of contents to be read; NULL: not */
 	int (*progress)(void *arg, const char *what, int64_t done, int64_t total);   /* negative ends it */
 	void (*found)(void *arg, enum audit_part part, int64_t n, const char *text); /* each finding; may be NULL */
 	void *arg;

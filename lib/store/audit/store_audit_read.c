@@ -375,3 +375,24 @@ int store_audit_erased(struct store_audit_reader *reader, const char *object, co
 {
 	return has(reader, SQL_AUDIT_ERASED, object, kind, behind, err);
 }
+
+int store_audit_left(struct store_audit_reader *reader, const struct store_audit_gone *gone, struct err *err)
+{
+	static const char sql[] =
+		"SELECT EXISTS (SELECT 1 FROM audit JOIN audit_detail USING (n) WHERE object = ?1 AND n < ?2 AND kind "
+		"<> 'content.erase' AND (?3 <> 'output' OR kind = 'run.end')) OR EXISTS (SELECT 1 FROM execution WHERE "
+		"?1 = 'execution:' || id AND id = substr(?1, 11) AND (coalesce(stdout, stdout_blob, stderr, "
+		"stderr_blob) IS NOT NULL OR (?3 <> 'output' AND coalesce(code, code_blob, stdin, stdin_blob, "
+		"client_address, client) IS NOT NULL))) OR EXISTS (SELECT 1 FROM execution_file WHERE ?1 = "
+		"'execution:' || execution AND execution = substr(?1, 11) AND (?3 <> 'output' OR phase = 'after'))";
+	auto_scan sqlite3_stmt *scan = NULL;
+	int result = store_audit_scan(reader, sql, &scan, err);
+
+	if (result < 0 || streq(gone->what, "file")) /* of which the conversation may have another one since */
+		return result;
+	sqlite3_bind_text(scan, 1, gone->object, -1, SQLITE_STATIC);
+	sqlite3_bind_int64(scan, 2, gone->n);
+	sqlite3_bind_text(scan, 3, gone->what, -1, SQLITE_STATIC);
+	result = store_audit_scan_next(reader, scan, err);
+	return result > 0 ? sqlite3_column_int(scan, 0) : result;
+}

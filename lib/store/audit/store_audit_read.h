@@ -60,6 +60,14 @@ int store_audit_has(struct store_audit_reader *reader, const char *object, const
 /* Does an entry behind n say that the details of an entry of this kind about the object were erased? */
 int store_audit_erased(struct store_audit_reader *reader, const char *object, const char *kind, int64_t behind,
 		       struct err *err);
+/* The id that stands for the owner in entries; "": there is none. */
+int store_audit_principal_of(struct store_audit_reader *reader, const char *owner, char ret[ID_SIZE], struct err *err);
+/* 1: something is there of what entry n (content.erase) says is gone: texts and files of a run, details. */
+struct store_audit_gone {
+	int64_t n;
+	const char *object, *what;
+};
+int store_audit_left(struct store_audit_reader *reader, const struct store_audit_gone *gone, struct err *err);
 /* HMAC of details, as an entry commits to them. */
 void store_audit_commit_to(const uint8_t salt[SHA256_SIZE], const char *kind, const char *details, size_t length,
 			   char ret[SHA256_HEX_SIZE]);

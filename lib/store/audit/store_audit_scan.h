@@ -32,8 +32,6 @@ int store_audit_scan_number(struct store_audit_reader *reader, const char *sql, 
 void store_audit_scan_end(sqlite3_stmt **scan);
 #define auto_scan __attribute__((cleanup(store_audit_scan_end)))
 
-/* The id that stands for the owner in entries; "": there is none. */
-int store_audit_principal_of(struct store_audit_reader *reader, const char *owner, char ret[ID_SIZE], struct err *err);
 /* Is there anything in rows and entries that does not fit, as far as both were read? */
 bool store_audit_rows_odd(const struct store_audit_reader *reader);
 void store_audit_rows_free(struct store_audit_rows *rows); /* NULL is fine */
