@@ -1,21 +1,25 @@
 /*
  * cmd_audit.c - `sallyport audit log`: who did what, to what, when, from where and with which result.
  *
+ * `audit certificate` proves what entries say of erasures.
  * `audit verify`, `audit prove` and `audit checkpoint` are commands of their own files (main.c sends them there).
  * --follow asks for what comes behind the last entry that was shown.
  */
 #include <string.h>
+#include <unistd.h>
 
 #include "commands.h"
+#include "lib/audit/audit_certificate.h"
 #include "lib/base/util.h"
 #include "lib/store/audit/store_audit_list.h"
 
 #define AUDIT_LIMIT_DEFAULT 20
 #define AUDIT_LIMIT_MAX     100000000
+#define AUDIT_CHECKPOINT    "/var/lib/sallyport-audit/checkpoint"
 
 struct audit {
 	struct cli_common common;
-	const char *kind, *owner, *token, *conversation, *file, *run, *request, *address, *client;
+	const char *kind, *owner, *token, *conversation, *file, *run, *request, *address, *client, *checkpoint;
 	int64_t since_us, until_us, limit;
 	bool follow;
 };
@@ -31,7 +35,7 @@ static const struct cli_option audit_options[] = {
 	{.name = "conversation", .letter = 'c', .type = CLI_STRING, .offset = FIELD(conversation), .value = "NAME",
 	 .help = "select entries about this conversation, its runs and its files"},
 	{.name = "file", .type = CLI_STRING, .offset = FIELD(file), .value = "PATTERN",
-	 .help = "select uploads, downloads and removals of files of this name: report.csv, '*.csv'"},
+	 .help = "select uploads, downloads and removals of files of this name, and runs that changed one: report.csv, '*.csv'"},
 	{.name = "run", .type = CLI_STRING, .offset = FIELD(run), .value = "ID",
 	 .help = "select entries about this run; ID may be the beginning of an id"},
 	{.name = "request", .type = CLI_STRING, .offset = FIELD(request), .value = "ID",
@@ -46,6 +50,8 @@ static const struct cli_option audit_options[] = {
 	 .help = "select entries before then"},
 	{.name = "limit", .letter = 'n', .type = CLI_INT, .offset = FIELD(limit), .min = 1, .max = AUDIT_LIMIT_MAX,
 	 .value = "N", .help = "list at most N entries, the newest [20; all with --since]"},
+	{.name = "checkpoint", .type = CLI_STRING, .offset = FIELD(checkpoint), .value = "FILE",
+	 .help = "certificate: prove against this checkpoint [" AUDIT_CHECKPOINT ", where it is]"},
 	{.name = "follow", .type = CLI_FLAG, .offset = FIELD(follow),
 	 .help = "list the oldest first, then each entry as it is written, until Ctrl-C"},
 	{0},
@@ -180,16 +186,91 @@ static int follow(struct asking *asking, const struct config *config, struct err
 	return cli_follow(watch, look_on, asking, err);
 }
 
+/* -------- certificate ---------------------------------------------------------------------------------- */
+
+/* What an entry of kind content.erase says. */
+static int add_erasure(void *arg, const struct store_audit_line *line)
+{
+	auto_json struct json_object *facts = NULL, *details = NULL;
+	struct json_object *erasure = json_object_new_object();
+	const char *fact = line->columns[STORE_AUDIT_LINE_FACTS], *detail = line->columns[STORE_AUDIT_LINE_DETAILS];
+	char at[CLOCK_TEXT_SIZE];
+
+	if (fact)
+		json_parse(fact, strlen(fact), &facts, NULL);
+	if (detail)
+		json_parse(detail, strlen(detail), &details, NULL);
+	clock_text(line->at_us, at);
+	json_add_int(erasure, "n", line->n);
+	json_add_string(erasure, "at", at);
+	json_add_string(erasure, "what", facts ? json_get_string(facts, "what") : NULL);
+	json_add_string(erasure, "reason", facts ? json_get_string(facts, "reason") : NULL);
+	json_add_string(erasure, "owner", line->columns[STORE_AUDIT_LINE_OWNER]);
+	json_add_string(erasure, "by", line->columns[STORE_AUDIT_LINE_ACTOR]);
+	json_add_string(erasure, "object", line->columns[STORE_AUDIT_LINE_OBJECT]);
+	json_add_string(erasure, "ticket", details ? json_get_string(details, "ticket") : NULL);
+	json_object_array_add(arg, erasure);
+	return 0;
+}
+
+/* "17", "17-42". */
+static int read_entries(const char *text, struct store_audit_lines *which, struct err *err)
+{
+	auto_free char *first = xstrndup(text, strcspn(text, "-"));
+	const char *last = text[strlen(first)] ? text + strlen(first) + 1 : first;
+	uint64_t from, to;
+
+	if (parse_u64(first, 0, INT64_MAX - 1, &from) < 0 || parse_u64(last, from, INT64_MAX - 1, &to) < 0)
+		return err_set(err, ERR_INVALID, "'%s' must be the numbers of entries, 17 or 17-42", text);
+	which->after = (int64_t)from - 1;
+	which->before = (int64_t)to + 1;
+	return 0;
+}
+
+static int certify(const struct audit *audit, struct asking *asking, const struct config *config, struct err *err)
+{
+	auto_json struct json_object *erasures = json_object_new_array(), *certificate = NULL;
+	const char *entries = audit->common.n_args > 1 ? audit->common.args[1] : NULL;
+	const char *checkpoint = audit->checkpoint;
+	int result = 0;
+
+	if (audit->kind || audit->follow)
+		return err_set(err, ERR_INVALID, "certificate is of erasures: neither --kind nor --follow");
+	if (!checkpoint && access(AUDIT_CHECKPOINT, F_OK) == 0)
+		checkpoint = AUDIT_CHECKPOINT;
+	asking->which.kind = "content.erase";
+	asking->which.newest_first = false;
+	asking->which.limit = audit->limit;
+	if (entries)
+		result = read_entries(entries, &asking->which, err);
+	if (result == 0)
+		result = store_audit_list(asking->store, &asking->which, add_erasure, erasures, err);
+	if (result == 0 && json_object_array_length(erasures) == 0)
+		result = err_set(err, ERR_NOT_FOUND, "nothing was erased that matches");
+	if (result == 0)
+		result = audit_certificate_make(config->data_dir, checkpoint, erasures, &certificate, err);
+	if (result < 0)
+		return result;
+	cli_print_json(stdout, certificate, true);
+	if (!checkpoint)
+		fputs("sallyport: there is no checkpoint, so nobody signed this: see sallyport checkpoint --help\n",
+		      stderr);
+	return CLI_OK;
+}
+
 static int audit_run(void *options, struct err *err)
 {
 	const struct audit *audit = options;
+	const bool certificate = streq(audit->common.args[0], "certificate");
 	auto_table struct cli_table *table = NULL;
 	auto_config struct config config = {0};
 	auto_store struct store *store = NULL;
 
-	if (!streq(audit->common.args[0], "log"))
-		return err_set(err, ERR_INVALID, "'%s' is none of log, verify, prove, checkpoint",
+	if (!certificate && !streq(audit->common.args[0], "log"))
+		return err_set(err, ERR_INVALID, "'%s' is none of log, certificate, verify, prove, checkpoint",
 			       audit->common.args[0]);
+	if (!certificate && (audit->common.n_args > 1 || audit->checkpoint))
+		return err_set(err, ERR_INVALID, "log takes neither numbers of entries nor --checkpoint");
 	int result = cli_open_store(&audit->common, STORE_READ, &config, &store, err);
 
 	if (result < 0)
@@ -207,26 +288,35 @@ static int audit_run(void *options, struct err *err)
 			  .newest_first = true},
 	};
 
+	if (certificate)
+		return certify(audit, &asking, &config, err);
 	return audit->follow ? follow(&asking, &config, err) : look(&asking, err);
 }
 
 const struct cli_command cmd_audit = {
 	.name = "audit",
 	.summary = "List the audit log; verify it, prove entries, sign checkpoints",
-	.arguments = "log | verify | prove | checkpoint",
+	.arguments = "log | certificate [ENTRIES] | verify | prove | checkpoint",
 	.help = "log lists who did what, to what, when, from where and with which result, the newest first. "
 		"Several filters must all match. "
 		"What was erased is not shown any more, but its entry is. "
 		"--json prints one object a line, with the facts and details of the entry.\n\n"
+		"certificate prints, as JSON, what was erased, when, by whom and for whom, with proofs that the signed log says so; "
+		"ENTRIES are numbers of entries, as forget prints them (17-42), and filters do, too. "
+		"sallyport verify --certificate checks it.\n\n"
 		"verify, prove and checkpoint are the commands of these names: sallyport audit verify --help.",
 	.examples = "sallyport audit log --since 2026-11-27T14:00 --until 2026-11-27T14:10\n"
 		"sallyport audit log --kind 'file.*' --file report.csv\n"
 		"sallyport audit log --kind 'admin.*' --json\n"
+		"sallyport audit certificate --owner ann --since today >certificate.json\n"
 		"sallyport audit verify --signer /var/lib/sallyport-audit\n",
-	.exits = "0 done, also when nothing matches\n",
+	.exits = "0 done, also when nothing matches\n"
+		"3 certificate: nothing was erased that matches\n"
+		"8 certificate: no checkpoint covers it yet\n"
+		"11 certificate: the log is not the one of the checkpoint\n",
 	.groups = audit_groups,
 	.size = sizeof(struct audit),
 	.min_args = 1,
-	.max_args = 1,
+	.max_args = 2,
 	.run = audit_run,
 };

@@ -6,6 +6,7 @@
 #include "cli.h"
 #include "gc.h"
 #include "lib/base/util.h"
+#include "lib/store/audit/store_audit_list.h"
 #include "lib/store/record/store_file.h"
 #include "lib/store/record/store_owner.h"
 #include "lib/store/retention/store_erase.h"
@@ -44,6 +45,7 @@ static const struct cli_group forget_groups[] = {{forget_options, 0}, {0}};
 /* What upstream servers keep for an owner: it goes with all else of the owner, and has no age. */
 struct kept {
 	int64_t removed, busy;
+	int64_t first, next; /* entries of the audit log: the first of this erasure, and the one behind its last */
 };
 
 /* A line as `sallyport restore --erasures` takes it. */
@@ -76,8 +78,10 @@ static void print(const struct forget *forget, const struct store_erased *erased
 		if (forget->yes) {
 			gc_add_json(object, collected);
 			json_add_int(object, "tokens_revoked", erased->tokens);
-			json_add_int(object, "upstreamData", kept->removed);
-			json_add_int(object, "upstreamDataBusy", kept->busy);
+			json_add_int(object, "upstream_data", kept->removed);
+			json_add_int(object, "upstream_data_busy", kept->busy);
+			json_add_int(object, "first_entry", kept->next > kept->first ? kept->first : -1);
+			json_add_int(object, "last_entry", kept->next > kept->first ? kept->next - 1 : -1);
 		}
 		cli_print_json(stdout, object, true);
 		return;
@@ -96,8 +100,24 @@ static void print(const struct forget *forget, const struct store_erased *erased
 	if (kept->busy)
 		printf("%lld upstream servers are in use and keep their /data: repeat this when they are idle\n",
 		       (long long)kept->busy);
+	if (kept->next > kept->first)
+		printf("a certificate: sallyport audit certificate %lld-%lld\n", (long long)kept->first,
+		       (long long)kept->next - 1);
 	if (!forget->yes)
 		puts("Nothing was removed: --yes does it.");
+}
+
+/* Or counts what it would erase. *kept: the entries that it made. */
+static int erase_all(struct store *store, const struct store_erase *erase, bool yes, struct store_erased *ret,
+		     struct kept *kept, struct err *err)
+{
+	if (!yes)
+		return store_forget_count(store, erase, ret, err);
+	int result = store_audit_next(store, &kept->first, err);
+
+	if (result == 0)
+		result = store_forget(store, erase, ret, err);
+	return result == 0 ? store_audit_next(store, &kept->next, err) : result;
 }
 
 static int forget_all(struct store *store, const struct config *config, const struct forget *forget,
@@ -107,8 +127,7 @@ static int forget_all(struct store *store, const struct config *config, const st
 	struct store_erased erased = {0};
 	struct store_collected collected = {0};
 	bool emptied = true;
-	int result =
-		forget->yes ? store_forget(store, erase, &erased, err) : store_forget_count(store, erase, &erased, err);
+	int result = erase_all(store, erase, forget->yes, &erased, &kept, err);
 
 	if (result == 0 && forget->yes)
 		result = gc_collect(store, false, true, &collected, err);
@@ -149,12 +168,22 @@ static int run_found(void *arg, const struct store_execution *execution)
 	return wanted->found = true;
 }
 
+static int line_found(void *arg, const struct store_audit_line *line)
+{
+	struct wanted *wanted = arg;
+
+	(void)line;
+	return wanted->found = true;
+}
+
 /* A name that was mistyped must not pass for one whose content is gone. */
 static int check_names(struct store *store, const struct forget *forget, struct err *err)
 {
 	struct wanted owner = {.name = forget->owner}, conversation = {.name = forget->conversation};
 	struct store_filter runs = {
 		.owner = forget->owner, .conversation = forget->conversation, .running_too = true, .limit = 1};
+	const struct store_audit_lines log = {
+		.owner = forget->owner, .conversation = forget->conversation, .after = -1, .limit = 1};
 	struct store_conversation row;
 	int result = 0;
 
@@ -169,6 +198,10 @@ static int check_names(struct store *store, const struct forget *forget, struct 
 		return result;
 	/* one that expired, or was forgotten before, is known by its runs */
 	result = store_execution_list(store, &runs, run_found, &conversation, err);
+	if (result < 0 || conversation.found)
+		return MIN(result, 0);
+	/* or by the audit log */
+	result = store_audit_list(store, &log, line_found, &conversation, err);
 	if (result < 0 || conversation.found)
 		return MIN(result, 0);
 	result = store_conversation_find(store, owner.name, conversation.name, &row, err);

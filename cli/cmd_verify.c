@@ -19,7 +19,7 @@
 
 struct verify {
 	struct cli_common common;
-	const char *signer, *metrics;
+	const char *signer, *metrics, *certificate;
 	struct bind_strings keys, anchors;
 	bool blobs, all;
 };
@@ -31,6 +31,8 @@ static const struct cli_option verify_options[] = {
 	 .help = "use this public key of the log or of a witness (NAME+ID+base64); repeatable"},
 	{.name = "anchor", .type = CLI_STRINGS, .offset = offsetof(struct verify, anchors), .value = "FILE",
 	 .help = "compare with checkpoints that were kept elsewhere; repeatable"},
+	{.name = "certificate", .type = CLI_STRING, .offset = offsetof(struct verify, certificate), .value = "FILE",
+	 .help = "check this certificate of erasures, too (sallyport audit certificate)"},
 	{.name = "metrics", .type = CLI_STRING, .offset = offsetof(struct verify, metrics), .value = "FILE",
 	 .help = "write figures for Prometheus (node_exporter's textfile collector) to FILE"},
 	{.name = "blobs", .type = CLI_FLAG, .offset = offsetof(struct verify, blobs),
@@ -96,6 +98,8 @@ static void print_text(const struct audit_report *report)
 			printf(" (%s)", verdict->text);
 		putchar('\n');
 	}
+	if (report->certified > 0)
+		printf("%lld erasures of the certificate checked\n", (long long)report->certified);
 	printf("%lld entries, %lld of them covered by a checkpoint; details of %lld erased\n",
 	       (long long)report->entries, (long long)report->covered, (long long)report->erased);
 }
@@ -108,6 +112,7 @@ static void print_json(const struct audit_report *report, struct view *view)
 	json_add_int(object, "entries", report->entries);
 	json_add_int(object, "covered", report->covered);
 	json_add_int(object, "erased", report->erased);
+	json_add_int(object, "certified", report->certified);
 	buf_init(&root, 64);
 	base64_encode(&root, report->root.bytes, sizeof(report->root.bytes));
 	json_add_string(object, "root", root.data);
@@ -156,6 +161,7 @@ static int verify_path(const struct verify *verify, const char *path, struct err
 					      .n_keys = verify->keys.count,
 					      .anchors = verify->anchors.items,
 					      .n_anchors = verify->anchors.count,
+					      .certificate = verify->certificate,
 					      .blobs = verify->blobs ? blobs : NULL,
 					      .progress = progress,
 					      .found = found,
