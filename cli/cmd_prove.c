@@ -69,9 +69,8 @@ const struct cli_command cmd_prove = {
 		"These files and the log's public key are enough for others to check the run, without Sallyport (docs/audit_check.py does so); they disclose nothing about other runs.",
 	.examples = "sallyport prove 01932c01-77aa --output proof\n",
 	.exits = "0 done\n"
-		"3 no such execution, or no entry names it\n"
+		"3 no such execution, no entry names it, or there is no checkpoint\n"
 		"8 no checkpoint covers it yet\n"
-		"10 there is no checkpoint\n"
 		"11 the log is not the one of the checkpoint\n",
 	.groups = prove_groups,
 	.size = sizeof(struct prove),

@@ -137,9 +137,11 @@ int audit_signer_open(const char *folder, const char *key_file, struct audit_sig
 
 	*ret = (struct audit_signer){.folder = folder, .leaves_fd = -1};
 	ret->dir_fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (ret->dir_fd < 0 && errno == ENOENT)
+		return err_set(err, ERR_NOT_FOUND,
+			       "there is no signer's folder %s: sallyport checkpoint --init NAME makes it", folder);
 	if (ret->dir_fd < 0)
-		return err_errno(err, "opening the signer's folder %s (sallyport checkpoint --init NAME makes it)",
-				 folder);
+		return err_errno(err, "opening the signer's folder %s", folder);
 	result = load_key(ret, key_file, err);
 	if (result == 0)
 		result = load_signed(ret, err);

@@ -149,6 +149,8 @@ static const struct bind admin_table[] = {
 	PART(admin, hours, BIND_INT, 1, 720, "hours after which a session must sign in again"),
 	PART(admin, idle_minutes, BIND_INT, 1, 1440,
 	     "minutes without a request after which a session must sign in again"),
+	PART(admin, signer_figures, BIND_STRING, 0, PATH_MAX,
+	     "file of sallyport checkpoint --metrics, from which the page knows how far the audit log is signed"),
 	{0},
 };
 
@@ -251,7 +253,7 @@ static const struct config defaults = {
 	.metrics = {.enabled = true, .token = ""},
 	.log = {.format = "text", .level = "info"},
 	.health = {.ready = true, .disk_mb = 256},
-	.admin = {.hours = 12, .idle_minutes = 60},
+	.admin = {.hours = 12, .idle_minutes = 60, .signer_figures = "/run/sallyport-audit/sallyport-audit.prom"},
 };
 
 /* Members that hold paths: {group or NULL, member}. */
@@ -259,6 +261,7 @@ static const char *const path_members[][2] = {
 	{NULL, "data_dir"},        {"gateway", "socket"},       {"jailer", "socket"},      {"jailer", "program"},
 	{"jailer", "runners_dir"}, {"jailer", "modules_dir"},   {"tools", "snippets_dir"}, {"tools", "secrets_dir"},
 	{"upstream", "file"},      {"upstream", "secrets_dir"},
+	{"admin", "signer_figures"},
 };
 
 /* Members of earlier versions, with what takes their place. */
@@ -430,7 +433,7 @@ static int read_document(const char *path, struct json_object **ret, char **ret_
 	size_t length;
 	int result = read_file_at(AT_FDCWD, path, CONFIG_BYTES_MAX, &text, &length, err);
 
-	if (result == -ERR_SYSTEM && errno == ENOENT)
+	if (result == -ERR_NOT_FOUND)
 		return err_set(err, ERR_SYSTEM,
 				"there is no configuration %s: name another file with --config or in SALLYPORT_CONFIG",
 				path);

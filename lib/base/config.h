@@ -111,6 +111,7 @@ struct config {
 		bool enabled;         /* /admin */
 		int64_t hours;        /* a session's life at most */
 		int64_t idle_minutes; /* without a request it ends earlier */
+		const char *signer_figures; /* "": nobody says how far the log is signed */
 	} admin;
 
 	struct {

@@ -147,6 +147,8 @@ int read_file_at(int at, const char *path, size_t max, char **ret, size_t *ret_l
 	auto_close int fd = openat(at, path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 	struct err why = ERR_INIT;
 
+	if (fd < 0 && errno == ENOENT)
+		return err_set(err, ERR_NOT_FOUND, "%s: %s", path, strerror(ENOENT));
 	if (fd < 0)
 		return err_errno(err, "%s", path);
 	if (read_fd(fd, max, ret, ret_length, &why) < 0)

@@ -82,7 +82,8 @@ int parse_u64(const char *text, uint64_t min, uint64_t max, uint64_t *ret);
 #define FNV1A_BEGIN UINT64_C(0xcbf29ce484222325)
 uint64_t fnv1a(uint64_t hash, const void *data, size_t length);
 
-/* The whole file below directory `at` (AT_FDCWD: a path), at most `max` bytes, NUL added behind `*ret_length` bytes. */
+/* The whole file below directory `at` (AT_FDCWD: a path), at most `max` bytes, NUL added behind `*ret_length` bytes.
+ * ERR_NOT_FOUND: there is none. */
 int read_file_at(int at, const char *path, size_t max, char **ret, size_t *ret_length, struct err *err);
 /* All of fd from its current position, same rules. */
 int read_fd(int fd, size_t max, char **ret, size_t *ret_length, struct err *err);

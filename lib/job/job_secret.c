@@ -98,6 +98,8 @@ static int read_one(int dir, const char *owner, const char *name, struct job_sec
 	size_t length;
 	int result = read_file_at(dir, name, VALUE_MAX, &text, &length, err);
 
+	if (result == -ERR_NOT_FOUND) /* it went since the folder was read */
+		return err_set(err, ERR_UNAVAILABLE, "the secret %s of %s is gone", name, owner);
 	if (result < 0)
 		return err_wrap(err, "the secret %s of %s", name, owner);
 	if (length > 0 && text[length - 1] == '\n')

@@ -34,7 +34,7 @@ call() { # CODE
 }
 
 @test "verify holds what a signer signed" {
-	cli 10 checkpoint --state "$STATE"
+	cli 3 checkpoint --state "$STATE"
 	[[ $stderr == *--init* ]]
 	cli 0 checkpoint --state "$STATE" --init test.example/audit
 	[[ $output == test.example/audit+* ]]
@@ -144,7 +144,7 @@ call() { # CODE
 	# Younger than the checkpoint; a log that is not the checkpoint's.
 	call 'print("young")'
 	cli 8 prove "$(sp_sql 'SELECT max(id) FROM execution')" --checkpoint "$STATE/checkpoint" --output "$proof"
-	cli 10 prove "$id" --checkpoint "$STATE/none" --output "$proof"
+	cli 3 prove "$id" --checkpoint "$STATE/none" --output "$proof"
 	cli 2 prove
 	run -11 "$SP_BIN/sallyport" prove --config "$SP_DIR/copy.json" "$id" --checkpoint "$SP_DIR/every/checkpoint" --output "$proof"
 }
