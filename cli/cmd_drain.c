@@ -47,47 +47,33 @@ static const char *who_text(const char *owner)
 }
 
 struct listing {
-	struct cli_table *table;   /* or */
-	struct json_object *array; /* the one that is not NULL */
+	struct json_object *rows;
+	bool json;
 };
 
 static void list_each(void *arg, const struct store_drain *drain)
 {
 	struct listing *listing = arg;
-	char since[CLI_TEXT_SIZE], precise[CLOCK_TEXT_SIZE];
+	struct json_object *row = json_object_new_object();
 
-	if (listing->array) {
-		struct json_object *row = json_object_new_object();
-
-		clock_text(drain->since_us, precise);
-		json_add_string(row, "owner", drain->owner);
-		json_add_string(row, "since", precise);
-		json_add_string(row, "reason", drain->reason);
-		json_object_array_add(listing->array, row);
-		return;
-	}
-	cli_text_time(drain->since_us, since);
-	cli_table_cell(listing->table, who_text(drain->owner), CLI_PLAIN);
-	cli_table_cell(listing->table, since, CLI_PLAIN);
-	cli_table_cell(listing->table, drain->reason, CLI_PLAIN);
+	json_add_string(row, "owner", listing->json ? drain->owner : who_text(drain->owner));
+	json_add_int(row, "since", drain->since_us);
+	json_add_string(row, "reason", drain->reason);
+	json_object_array_add(listing->rows, row);
 }
 
 static int list(const struct drain *drain, struct store *store, struct err *err)
 {
-	static const struct cli_column columns[] = {
-		{"OWNER", false, 9, 0, 0}, {"SINCE", false, 19, 0, 0}, {"REASON", false, 6, 0, 0}};
-	auto_table struct cli_table *table = cli_table_new(columns, ARRAY_SIZE(columns));
-	auto_json struct json_object *array = drain->common.json ? json_object_new_array() : NULL;
-	struct listing listing = {array ? NULL : table, array};
+	static const struct cli_field fields[] = {{"owner", "OWNER", CLI_AS_TEXT, 0, 0},
+						  {"since", "SINCE", CLI_AS_TIME, 0, 0},
+						  {"reason", "REASON", CLI_AS_TEXT, 0, 0}};
+	auto_json struct json_object *rows = json_object_new_array();
+	struct listing listing = {rows, drain->common.json};
 	int result = store_drain_list(store, list_each, &listing, err);
 
-	if (result < 0)
-		return result;
-	if (array)
-		cli_print_json(stdout, array, true);
-	else
-		cli_table_print(table, stdout);
-	return CLI_OK;
+	if (result == 0)
+		cli_print_rows(rows, fields, ARRAY_SIZE(fields), drain->common.json);
+	return result;
 }
 
 static int begin(const struct drain *drain, struct store *store, const char *owner, struct err *err)

@@ -69,8 +69,8 @@ static int each(void *arg, const struct store_running *running)
 	json_add_string(row, "conversation", *running->conversation ? running->conversation : NULL);
 	json_add_string(row, running->waits && json ? "tool" : "language", running->what);
 	json_add_string(row, "since", since);
-	json_add_int(row, "for", MAX(listing->now_us - running->since_us, 0));
-	json_add_int(row, "output", running->waits ? 0 : printed(listing->store, running->id));
+	json_add_int(row, "for_us", MAX(listing->now_us - running->since_us, 0));
+	json_add_int(row, "printed_bytes", running->waits ? 0 : printed(listing->store, running->id));
 	json_add_string(row, "program", json ? running->program : program);
 	json_add_int(row, "pid", running->pid);
 	json_object_array_add(listing->rows, row);
@@ -82,11 +82,11 @@ static int ps_run(void *options, struct err *err)
 	static const struct cli_field fields[] = {
 		{"id", "ID", CLI_AS_TEXT, CLI_DIM, 0},
 		{"state", "STATE", CLI_AS_TEXT, CLI_GREEN, 0},
-		{"for", "FOR", CLI_AS_DURATION, 0, 0},
+		{"for_us", "FOR", CLI_AS_DURATION, 0, 0},
 		{"owner", "OWNER", CLI_AS_TEXT, 0, 16},
 		{"conversation", "CONVERSATION", CLI_AS_TEXT, 0, 20},
 		{"language", "LANGUAGE", CLI_AS_TEXT, CLI_BLUE, 12},
-		{"output", "OUTPUT", CLI_AS_BYTES, 0, 0},
+		{"printed_bytes", "OUTPUT", CLI_AS_BYTES, 0, 0},
 		{"program", "PROGRAM", CLI_AS_TEXT, 0, 0},
 	};
 	const struct ps *ps = options;
@@ -115,7 +115,7 @@ const struct cli_command cmd_ps = {
 		"The state `waiting` is a task whose run has not begun; `left` is a run whose process is gone, which the next start of the gateway marks as interrupted. "
 		"--json prints one object a line; times are in microseconds.",
 	.examples = "sallyport ps --owner ann\n"
-		"sallyport ps --json | jq -r 'select(.for > 60000000).id' | xargs -n 1 sallyport cancel\n",
+		"sallyport ps --json | jq -r 'select(.for_us > 60000000).id' | xargs -n 1 sallyport cancel\n",
 	.exits = "0 done, also when nothing runs\n",
 	.groups = ps_groups,
 	.size = sizeof(struct ps),

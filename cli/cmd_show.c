@@ -235,7 +235,7 @@ static int baseline_each(void *arg, const struct store_baseline *baseline)
 	json_add_string(object, "fingerprint", baseline->fingerprint);
 	json_add_string(object, "verdict", baseline->verdict);
 	if (baseline->servers > 0)
-		json_add_int(object, "toolCalls", baseline->calls);
+		json_add_int(object, "tool_calls", baseline->calls);
 	json_object_array_add(list, object);
 	return 0;
 }

@@ -52,10 +52,7 @@ static int list(const struct snippet *options, struct store *store, struct err *
 	for (size_t i = 0; !options->common.json && i < json_object_array_length(array); i++)
 		if (!json_get_string(json_object_array_get_idx(array, i), "owner"))
 			json_add_string(json_object_array_get_idx(array, i), "owner", "(all owners)");
-	if (options->common.json)
-		cli_print_json(stdout, array, true);
-	else
-		cli_print_rows(array, fields, ARRAY_SIZE(fields), false);
+	cli_print_rows(array, fields, ARRAY_SIZE(fields), options->common.json);
 	return CLI_OK;
 }
 

@@ -47,10 +47,7 @@ static int list(const struct tag *options, struct store *store, struct err *err)
 
 	if (result < 0)
 		return result;
-	if (options->common.json)
-		cli_print_json(stdout, array, true);
-	else
-		cli_print_rows(array, fields, ARRAY_SIZE(fields), false);
+	cli_print_rows(array, fields, ARRAY_SIZE(fields), options->common.json);
 	return CLI_OK;
 }
 

@@ -155,21 +155,12 @@ static int token_add(const struct token *options, struct err *err)
 	return CLI_OK;
 }
 
-struct listing {
-	struct json_object *rows;
-	bool json;
-};
-
 static int list_each(void *arg, const struct store_token *token)
 {
-	struct listing *listing = arg;
 	struct json_object *row = token_json(token);
 	const bool over = token->expires_us && token->expires_us <= clock_now_us();
 
-	json_object_array_add(listing->rows, row);
-	if (listing->json)
-		return 0;
-	/* the table shows local times, and the state */
+	json_object_array_add(arg, row);
 	json_add_int(row, "created", token->created_us);
 	json_add_int(row, "used", token->used_us);
 	json_add_int(row, "expires", token->expires_us);
@@ -188,7 +179,6 @@ static int token_list(const struct token *options, struct err *err)
 	auto_config struct config config = {0};
 	auto_store struct store *store = NULL;
 	auto_json struct json_object *rows = json_object_new_array();
-	struct listing listing = {rows, options->common.json};
 	int result;
 
 	if (options->common.n_args > 1)
@@ -196,7 +186,7 @@ static int token_list(const struct token *options, struct err *err)
 			       options->common.args[1]);
 	result = cli_open_store(&options->common, STORE_READ, &config, &store, err);
 	if (result == 0)
-		result = store_token_list(store, list_each, &listing, err);
+		result = store_token_list(store, list_each, rows, err);
 	if (result == 0)
 		cli_print_rows(rows, fields, ARRAY_SIZE(fields), options->common.json);
 	return result;

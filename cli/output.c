@@ -334,6 +334,24 @@ static void field_cell(struct cli_table *table, const struct cli_field *field, s
 	cli_table_cell(table, room, field->colour == CLI_RED && number <= 0 ? CLI_PLAIN : field->colour);
 }
 
+/* Times are texts there: ISO 8601, UTC. */
+static void print_line(struct json_object *row, const struct cli_field *fields, size_t n_fields)
+{
+	char text[CLOCK_TEXT_SIZE];
+
+	for (size_t i = 0; i < n_fields; i++) {
+		const bool is_time = fields[i].form == CLI_AS_TIME;
+		struct json_object *time = is_time ? json_get(row, fields[i].member, json_type_int) : NULL;
+		const int64_t us = time ? json_object_get_int64(time) : 0;
+
+		if (!time)
+			continue;
+		clock_text(us, text);
+		json_add_string(row, fields[i].member, us > 0 ? text : NULL);
+	}
+	cli_print_json(stdout, row, false);
+}
+
 void cli_print_rows(struct json_object *rows, const struct cli_field *fields, size_t n_fields, bool json)
 {
 	struct cli_column columns[CLI_FIELDS_MAX] = {0};
@@ -351,7 +369,7 @@ void cli_print_rows(struct json_object *rows, const struct cli_field *fields, si
 		struct json_object *row = json_object_array_get_idx(rows, i);
 
 		if (json)
-			cli_print_json(stdout, row, false);
+			print_line(row, fields, n_fields);
 		for (size_t k = 0; !json && k < n_fields; k++)
 			field_cell(table, &fields[k], row);
 	}

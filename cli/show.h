@@ -15,7 +15,7 @@ int show_steps(struct store *store, const struct show_steps *which, struct err *
 
 /* show_tools.c: nothing is printed of a run that named no servers. */
 int show_tools(struct store *store, const char *execution, struct err *err);
-/* Members "servers" and "toolCalls". */
+/* Members "servers" and "tool_calls". */
 void show_tools_print_json(const struct store_tools *tools, struct json_object *object);
 /* The same, out of the record. */
 int show_tools_json(struct store *store, const char *execution, struct json_object *object, struct err *err);

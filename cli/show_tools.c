@@ -80,7 +80,7 @@ void show_tools_print_json(const struct store_tools *tools, struct json_object *
 		json_object_array_add(calls, entry);
 	}
 	json_add(object, "servers", servers);
-	json_add(object, "toolCalls", calls);
+	json_add(object, "tool_calls", calls);
 }
 
 int show_tools_json(struct store *store, const char *execution, struct json_object *object, struct err *err)

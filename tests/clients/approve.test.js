@@ -93,7 +93,7 @@ print(len(everything.get_tiny_image()))`)));
 			'A program wants to call everything.get-sum with {"a":1,"b":2}'));
 		await client.close();
 		if (!/HTTP/.test(name)) return;
-		const { toolCalls } = JSON.parse((await stack.cli(['show', '--json', result.execution_id])).stdout);
+		const { tool_calls: toolCalls } = JSON.parse((await stack.cli(['show', '--json', result.execution_id])).stdout);
 		assert.deepEqual(toolCalls.map((call) => [call.decision, call.decided_by ?? null, call.state]), [
 			['ask', 'user: once', 'done'], ['ask', 'user: no', 'refused'], ['ask', 'user: for this run', 'done'],
 			['ask', 'user: for this run', 'done'], ['deny', null, 'refused'], ['allow', null, 'done'],

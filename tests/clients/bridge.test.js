@@ -350,7 +350,7 @@ except RuntimeError as error: print(error.kind)
 	assert.equal(made.verdict, 'OK', made.stderr);
 	const shown = await stack.cli(['show', made.execution_id]);
 	assert.match(shown.stdout, /tools of everything, files\n.*TOOL.*\n.*done +allow .*everything\.get-sum/);
-	const { toolCalls } = JSON.parse((await stack.cli(['show', '--json', made.execution_id])).stdout);
+	const { tool_calls: toolCalls } = JSON.parse((await stack.cli(['show', '--json', made.execution_id])).stdout);
 	assert.equal(toolCalls.length, 8);
 	assert.deepEqual(toolCalls.filter((call) => call.tool === 'echo').map((call) => call.occurrence), [0, 1]);
 	const same = await stack.cli(['replay', made.execution_id]);
@@ -381,7 +381,7 @@ for letter in 'aab':
 		return file(name + '.json');
 	};
 	const holds = async (config) => {
-		const { toolCalls } = JSON.parse(await cli(config, 'show', '--json', id));
+		const { tool_calls: toolCalls } = JSON.parse(await cli(config, 'show', '--json', id));
 		assert.deepEqual(toolCalls.map((call) => JSON.parse(call.arguments).message.length), [long, long, long]);
 		assert.deepEqual(toolCalls.map((call) => call.result.includes('Echo: ' + JSON.parse(call.arguments).message)), [true, true, true]);
 		assert.match(await cli(config, 'show', id), /everything\.echo +\{"message":"aaaa/);
@@ -518,12 +518,12 @@ test('a bundle carries the calls of tools', { timeout: TIMEOUT_MS }, async () =>
 	assert.equal((await stack.cli(['export', '--output', bundle, made.execution_id])).code, 0);
 	await elsewhere('import', bundle);
 	assert.match(await elsewhere('replay', made.execution_id), /1 identical/);
-	const { toolCalls, runtime } = JSON.parse(await elsewhere('show', '--json', made.execution_id));
+	const { tool_calls: toolCalls, runtime } = JSON.parse(await elsewhere('show', '--json', made.execution_id));
 	assert.deepEqual(toolCalls.map((call) => [call.server, call.tool, JSON.parse(call.arguments).message]), [['everything', 'echo', 'over there']]);
 	assert.equal(runtime.runner, 'python');
 	await elsewhere('verify');
 	await elsewhere('import', bundle); /* again: nothing is there twice */
-	assert.equal(JSON.parse(await elsewhere('show', '--json', made.execution_id)).toolCalls.length, 1);
+	assert.equal(JSON.parse(await elsewhere('show', '--json', made.execution_id)).tool_calls.length, 1);
 });
 
 test('what a program waits for tools is not its wall clock time', { timeout: TIMEOUT_MS }, async () => {
@@ -547,7 +547,7 @@ print(len(late), "written")
 	const { result } = await stack.call('run_code', args);
 	const text = result.content.map((block) => block.text ?? '').join('');
 	assert.match(text, /\n\[stdout\]\n10 written\n$/);
-	const { toolCalls } = JSON.parse((await stack.cli(['show', '--json', result.structuredContent.execution_id])).stdout);
+	const { tool_calls: toolCalls } = JSON.parse((await stack.cli(['show', '--json', result.structuredContent.execution_id])).stdout);
 	assert.equal(toolCalls.length, 11);
 	const shown = ({ name, description, inputSchema }) => JSON.stringify({ name, description, inputSchema }).length;
 	const sum = (numbers) => numbers.reduce((a, b) => a + b, 0);

@@ -126,7 +126,7 @@ everything.trigger_long_running_operation(duration=100, steps=1)
 	await answer;
 	const row = await rowOf('calls');
 	assert.equal(row.state, 'interrupted');
-	const { toolCalls } = JSON.parse((await stack.cli(['show', '--json', row.id])).stdout);
+	const { tool_calls: toolCalls } = JSON.parse((await stack.cli(['show', '--json', row.id])).stdout);
 	assert.deepEqual(toolCalls.map((call) => [call.seq, call.server, call.tool, call.state, call.occurrence]), [
 		[1, 'everything', 'echo', 'done', 0], [2, 'everything', 'echo', 'done', 1], [4, 'everything', 'echo', 'done', 0],
 		[5, 'everything', 'trigger-long-running-operation', 'failed', 0],

@@ -122,7 +122,7 @@ test('a denied call is a result with the rule that denies it', { timeout: TIMEOU
 test('a call is in the record, and replays from it', { timeout: TIMEOUT_MS }, async () => {
 	const { result } = await stack.call('everything__echo', { message: 'kept' });
 	const id = result._meta['sallyport/result'].execution_id;
-	const { toolCalls } = JSON.parse((await stack.cli(['show', '--json', id])).stdout);
+	const { tool_calls: toolCalls } = JSON.parse((await stack.cli(['show', '--json', id])).stdout);
 	assert.deepEqual(toolCalls.map((call) => [call.server, call.tool, call.state, call.decision]), [['everything', 'echo', 'done', 'allow']]);
 	assert.equal((await stack.cli(['replay', id])).code, 0);
 });

@@ -162,7 +162,7 @@ print(done == ['Echo: %d' % n for n in range(${CALLS})])
 `;
 	const result = await stack.run({ language: 'python', code, servers: ['everything'] });
 	assert.equal(result.stdout + result.stderr, 'True\n');
-	const { toolCalls } = JSON.parse((await stack.cli(['show', '--json', result.execution_id])).stdout);
+	const { tool_calls: toolCalls } = JSON.parse((await stack.cli(['show', '--json', result.execution_id])).stdout);
 	assert.deepEqual(toolCalls.map(({ seq }) => seq), Array.from({ length: CALLS }, (_, n) => n + 1));
 	assert.ok(toolCalls.every(({ state }) => state === 'done'));
 	assert.equal((await stack.cli(['replay', result.execution_id])).code, 0);
@@ -181,7 +181,7 @@ except tools.InvalidArguments as error: print(error.signature is not None)
 `;
 		const result = await stack.run({ language: 'python', code, servers: [era] });
 		assert.equal(result.stdout + result.stderr, 'True\ntool True\nTrue\n');
-		const { toolCalls } = JSON.parse((await stack.cli(['show', '--json', result.execution_id])).stdout);
+		const { tool_calls: toolCalls } = JSON.parse((await stack.cli(['show', '--json', result.execution_id])).stdout);
 		assert.deepEqual(toolCalls.map(({ protocol }) => protocol ?? '').slice(0, 2), Array(2).fill(era === 'modern' ? '2026-07-28' : '2025-11-25'));
 		assert.ok(!JSON.stringify(toolCalls).includes(other.token));
 	});
@@ -238,7 +238,7 @@ attempt('dies')
 	assert.equal(said.samples, "'refused -32601'");
 	assert.ok(!said.secret.includes(SECRET) && !said.secret.includes(Buffer.from(SECRET).toString('base64')) && !said.secret.includes(Buffer.from(SECRET).toString('hex')), said.secret);
 	assert.equal(said.dies, "'Unavailable'");
-	const { toolCalls } = JSON.parse((await stack.cli(['show', '--json', result.execution_id])).stdout);
+	const { tool_calls: toolCalls } = JSON.parse((await stack.cli(['show', '--json', result.execution_id])).stdout);
 	assert.equal(toolCalls.length, 18);
 	assert.ok(!JSON.stringify(toolCalls).includes(SECRET));
 	nowhere(SECRET, Buffer.from(SECRET).toString('base64'), Buffer.from(SECRET).toString('hex'), other.token);
@@ -258,7 +258,7 @@ test('arguments and results that are contents of the record have no secret in th
 	const own = 'a secret of the run', code = "import os\nfrom tools import hostile\nfor n in range(2): print(hostile.spills(own=os.environ['OWN'], more='.' * 100_000 + os.environ['OWN'])[-9000:] == '.' * 9000)";
 	const result = await stack.run({ language: 'python', code, servers: ['hostile'], secrets: { OWN: own } });
 	assert.equal(result.stdout, 'True\nTrue\n', result.stderr);
-	const { toolCalls } = JSON.parse((await stack.cli(['show', '--json', result.execution_id])).stdout);
+	const { tool_calls: toolCalls } = JSON.parse((await stack.cli(['show', '--json', result.execution_id])).stdout);
 	for (const call of toolCalls) {
 		assert.deepEqual(JSON.parse(call.arguments), { own: '***', more: `${'.'.repeat(100_000)}***` });
 		assert.equal(JSON.parse(call.result).content[0].text, `*** *** ***${'.'.repeat(9000)}`.repeat(10));

@@ -86,7 +86,7 @@ test('a snippet calls the servers that it names', { timeout: TIMEOUT_MS }, async
 });
 
 test('an operator promotes, lists and removes', { timeout: TIMEOUT_MS }, async () => {
-	const owner = JSON.parse((await stack.cli(['snippet', 'list', '--json'])).stdout).find(({ name }) => name === 'double').owner;
+	const owner = (await stack.cli(['snippet', 'list', '--json'])).stdout.split('\n').filter(Boolean).map((line) => JSON.parse(line)).find(({ name }) => name === 'double').owner;
 	await save({ ...DOUBLE, code: "print('promoted')" });
 	assert.match((await stack.cli(['snippet', 'promote', 'double', '--owner', owner])).stdout, /^double: version 1 for all owners$/m);
 	assert.equal((await runs({ name: 'double', input: '{"n": 1}' }, other)).details.stdout, 'promoted\n');
@@ -114,7 +114,7 @@ test('snippets have limits for each name and owner', { timeout: TIMEOUT_MS }, as
 	assert.equal((await save({ ...one, name: 'more' })).isError, false);
 	const forgotten = await stack.cli(['forget', '--owner', 'other', '--yes']);
 	assert.equal(forgotten.code, 0, forgotten.stderr);
-	const left = JSON.parse((await stack.cli(['snippet', 'list', '--json'])).stdout);
+	const left = (await stack.cli(['snippet', 'list', '--json'])).stdout.split('\n').filter(Boolean).map((line) => JSON.parse(line));
 	assert.ok(left.length > 0 && left.every(({ owner }) => owner !== 'other'));
 });
 

@@ -118,7 +118,7 @@ on() { "$SP_BIN/sallyport" "$2" --config "$(readlink "$FRONT/h$1")/sallyport.jso
 	[[ $output == *"at most 200 are kept"* ]]
 	run on 3 drain --list
 	[[ $output == *everybody*"new kernel"* ]]
-	[ "$(on 3 drain --list --json | jq -c '[.[] | [.owner, .reason]]')" = '[["*","new kernel"]]' ]
+	[ "$(on 3 drain --list --json | jq -sc '[.[] | [.owner, .reason]]')" = '[["*","new kernel"]]' ]
 	SP_DIR=$(readlink "$FRONT/h3") SP_SOCKET=$(readlink "$FRONT/h3")/gateway.sock sp_http GET /readyz </dev/null
 	[ "$(sed -n 's/^Status: \([0-9]*\).*/\1/p' "$(readlink "$FRONT/h3")/head")" = 503 ]
 	jq -e '.checks.drain.ok == false and .checks.database.ok' "$(readlink "$FRONT/h3")/body"
@@ -204,7 +204,7 @@ on() { "$SP_BIN/sallyport" "$2" --config "$(readlink "$FRONT/h$1")/sallyport.jso
 	on 1 import --move "$FRONT/owner2"
 	[ "$(rows 1 2)" = "$before" ]
 	[ "$(sqlite3 -readonly "$(readlink "$FRONT/h1")/data/sallyport.db" "SELECT owner, name, version, code FROM snippet")" = "owner2|kept|2|echo kept" ]
-	[ "$(on 1 tag --json | jq -c .)" = "[{\"tag\":\"nightly\",\"executions\":$before}]" ]
+	[ "$(on 1 tag --json | jq -c .)" = "{\"tag\":\"nightly\",\"executions\":$before}" ]
 	run on 1 import --move "$FRONT/owner2"
 	[ "$status" = 5 ]
 	[[ $output == *"has conversations here already"* ]]

@@ -158,7 +158,7 @@ complete() { # PREFIX
 }
 
 @test "the folder is read when the gateway starts: what is new or changed is a new version" {
-	listed() { "$SP_BIN/sallyport" snippet list --json --config "$SP_CONFIG" | jq -r '[.[] | "\(.owner) \(.name) \(.version)"] | join(",")'; }
+	listed() { "$SP_BIN/sallyport" snippet list --json --config "$SP_CONFIG" | jq -rs '[.[] | "\(.owner) \(.name) \(.version)"] | join(",")'; }
 	[ "$(listed)" = "null hello 1,null just 1,null note 1,null twice 1,null uses_helper 1" ]
 	echo 'echo new' >"$SP_DIR/snippets/added.sh"
 	echo 'print("changed")' >"$SP_DIR/snippets/hello.py"

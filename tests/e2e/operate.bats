@@ -28,7 +28,7 @@ run_long() {
 	[ "$status" -eq 0 ]
 	[[ $output != *running* ]]
 	run_long
-	[ "$(sp_cli ps --json | jq -c '[.id == "'"$ID"'", .state, .owner, .conversation, .language, .output, .program, .pid == '"$SP_GATEWAY_PID"']')" = \
+	[ "$(sp_cli ps --json | jq -c '[.id == "'"$ID"'", .state, .owner, .conversation, .language, .printed_bytes, .program, .pid == '"$SP_GATEWAY_PID"']')" = \
 		'[true,"running","alice","talk","bash",6,"gateway",true]' ]
 	run sp_cli ps
 	[[ $output == *"$ID"*running*alice*talk*bash*"6 B"*"gateway, process $SP_GATEWAY_PID"* ]]

@@ -3,8 +3,8 @@
 # shellcheck source=tests/lint/common.bash
 source "$(dirname "$0")/common.bash"
 
-# Sums of a submission, and the list of probes in units of its own: other facts under the same names.
-own='cli/grade_(package|shared|suite|tasks)\.c|cli/selftest_list\.c'
+# Sums of a submission and of many runs, calls that a run made, and the list of probes in units of its own: other facts under the same names.
+own='cli/grade_(package|shared|suite|tasks)\.c|cli/selftest_list\.c|cli/cmd_(stats|show)\.c|cli/show_tools\.c'
 
 # A field of a result stands as a string in its table only. Names of one word mean other things, too.
 table=jail/client/result.c
