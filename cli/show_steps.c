@@ -168,15 +168,22 @@ static int step(void *arg, const struct store_execution *e)
 {
 	struct steps *steps = arg;
 
-	if (steps->count == 0)
-		snprintf(steps->owner, sizeof(steps->owner), "%s", e->owner);
 	steps->count++;
+	steps->result = one_step(steps, e, steps->err);
+	return steps->result;
+}
+
+/* Nothing is printed of a conversation that may be another owner's. */
+static int check_owner(void *arg, const struct store_execution *e)
+{
+	struct steps *steps = arg;
+
+	if (steps->count++ == 0)
+		snprintf(steps->owner, sizeof(steps->owner), "%s", e->owner);
 	if (!streq(steps->owner, e->owner))
 		steps->result = err_set(steps->err, ERR_CONFLICT,
 					"several owners have a conversation '%s': name one with --owner",
 					steps->which->conversation);
-	else
-		steps->result = one_step(steps, e, steps->err);
 	return steps->result;
 }
 
@@ -185,8 +192,11 @@ int show_steps(struct store *store, const struct show_steps *which, struct err *
 	struct steps steps = {.which = which, .store = store, .files = json_object_new_object(), .err = err};
 	const struct store_filter filter = {
 		.owner = which->owner, .conversation = which->conversation, .running_too = true};
-	int result = store_execution_list(store, &filter, step, &steps, err);
+	int result = store_execution_list(store, &filter, check_owner, &steps, err);
 
+	steps.count = 0;
+	if (result == 0 && steps.result == 0)
+		result = store_execution_list(store, &filter, step, &steps, err);
 	json_object_put(steps.files);
 	if (result == 0)
 		result = steps.result;
