@@ -25,10 +25,14 @@ const char *const store_audit_line_names[STORE_AUDIT_LINE_COLUMNS] = {
 enum { N, AT, COLUMNS_BEGIN };
 
 #define ANY(parameter, condition) "(" parameter " IS NULL OR " condition ") "
+/* A run that left, changed or removed the file. */
+#define CHANGED                                                                                                        \
+	"kind = 'run.end' AND EXISTS (SELECT 1 FROM execution_file AS f WHERE f.execution = run AND f.phase = "        \
+	"'after' AND CAST(f.name AS TEXT) GLOB :file)"
 #define WHERE                                                                                                          \
 	"WHERE n > :after AND n < :before AND at_us >= :since AND at_us < :until AND " ANY(":kind", "kind GLOB :kind") \
 	"AND " ANY(":owner", "owner = :owner") "AND " ANY(":token", "(token = :token OR substr(actor, 7) = :token)")   \
-	"AND " ANY(":conversation", "conversation = :conversation") "AND " ANY(":file", "file GLOB :file")             \
+	"AND " ANY(":conversation", "conversation = :conversation") "AND " ANY(":file", "file GLOB :file OR " CHANGED) \
 	"AND " ANY(":run", "substr(object, 11, length(:run)) = :run AND object GLOB 'execution:*'")                    \
 	"AND " ANY(":request", "request_id = :request") "AND " ANY(":address", "client_address GLOB :address")         \
 	"AND " ANY(":client", "client GLOB :client")

@@ -89,24 +89,31 @@ enum { CHANGE_AFTER = FILE_COLUMNS - 1, STORE_CHANGE_COLUMNS(COLUMN_NAME, COLUMN
 enum { STORE_OUTPUT_COLUMNS(COLUMN_NAME, COLUMN_NAME, COLUMN_NAME) OUTPUT_COLUMNS };
 #define STORE_SQL_OUTPUT STORE_OUTPUT_COLUMNS(COLUMN_SQL, COLUMN_SQL_NEXT, COLUMN_SQL_NEXT) " "
 
+/* What an auditor knows of a run. A token by its name, its id or the beginning of it. */
+#define STORE_SQL_KNOWN                                                                                                \
+	"AND (:token IS NULL OR token = :token OR token IN (SELECT id FROM token WHERE name = :token OR substr(id, "   \
+	"1, length(:token)) = :token)) "                                                                               \
+	"AND (:tool IS NULL OR EXISTS (SELECT 1 FROM tool_call WHERE tool_call.execution = execution.id AND "          \
+	"server || '.' || tool GLOB iif(instr(:tool, '.'), :tool, :tool || '.*'))) "                                   \
+	"AND (:request IS NULL OR request_id = :request) AND (:client IS NULL OR client GLOB :client) "                \
+	"AND (NOT :secrets OR secrets > 0) AND (NOT :denied OR instr(result, '\"denied\":[{') OR EXISTS (SELECT 1 "    \
+	"FROM tool_call WHERE tool_call.execution = execution.id AND tool_call.state = 'refused')) "                   \
+	"AND (:file IS NULL OR EXISTS (SELECT 1 FROM execution_file AS f WHERE f.execution = execution.id AND "        \
+	"f.phase = 'after' AND CAST(f.name AS TEXT) GLOB :file)) "                                                     \
+	"AND (:same IS NULL OR (code_bytes, coalesce(code_blob, code)) = (SELECT code_bytes, coalesce(code_blob, "     \
+	"code) FROM execution WHERE id = :same)) "
+
 /* Ids lie between two bounds that are always bound ('' and STORE_ID_ABOVE enclose every id), so the primary key serves
  * every listing; `+id` keeps SQLite from using it. */
 #define STORE_SQL_LISTED(id)                                                                                           \
 	"FROM execution WHERE " id " > :after AND " id " >= :from AND " id                                             \
 	" < :to AND (:owner IS NULL OR owner = :owner) "                                                               \
 	"AND (:owners IS NULL OR instr(:owners, ',' || owner || ',')) "                                                \
-	"AND (:token IS NULL OR token = :token) AND (:conversation IS NULL OR conversation_name = :conversation) "     \
+	"AND (:conversation IS NULL OR conversation_name = :conversation) "                                            \
 	"AND (:language IS NULL OR language = :language) AND (:verdict IS NULL OR instr(:verdict, verdict)) "     \
 	"AND (:since = 0 OR created_us >= :since) AND (:until = 0 OR created_us < :until) "                            \
-	"AND (:tool IS NULL OR EXISTS (SELECT 1 FROM tool_call WHERE tool_call.execution = execution.id AND "          \
-	"server || '.' || tool GLOB iif(instr(:tool, '.'), :tool, :tool || '.*'))) "                                   \
 	"AND (:tag IS NULL OR EXISTS (SELECT 1 FROM execution_tag WHERE execution_tag.execution = execution.id AND "   \
-	"tag = :tag)) "                                                                                                \
-	"AND (:request IS NULL OR request_id = :request) AND (:client IS NULL OR client GLOB :client) "                \
-	"AND (NOT :secrets OR secrets > 0) AND (NOT :denied OR instr(result, '\"denied\":[{') OR EXISTS (SELECT 1 "    \
-	"FROM tool_call WHERE tool_call.execution = execution.id AND tool_call.state = 'refused')) "                   \
-	"AND (:file IS NULL OR EXISTS (SELECT 1 FROM execution_file AS f WHERE f.execution = execution.id AND "        \
-	"f.phase = 'after' AND CAST(f.name AS TEXT) GLOB :file)) "                                                     \
+	"tag = :tag)) " STORE_SQL_KNOWN                                                                                \
 	"AND (:running_too OR state <> 'running') AND (:task IS NULL OR substr(task, 1, length(:task)) = :task) "      \
 	"AND (:text IS NULL OR code_blob IS NOT NULL OR instr(code, :text) > 0 OR (:output_too AND "                   \
 	"(coalesce(stdout_blob, stderr_blob) IS NOT NULL OR instr(stdout, :text) > 0 OR instr(stderr, :text) > 0))) "

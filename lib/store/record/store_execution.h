@@ -60,12 +60,13 @@ int store_execution_whole(const struct store_execution *execution, struct err *e
 
 struct store_filter {
 	const char *id; /* prefix, or NULL; so for all strings */
-	const char *owner, *token_id, *conversation, *language, *text_in_code, *task;
+	const char *owner, *token_id /* or a name, or a beginning */, *conversation, *language, *text_in_code, *task;
 	const char *const *owners; /* one of these, in addition to `owner` … */
 	size_t n_owners;           /* … if there are any */
 	const char *tool; /* "github", "github.list_*": one that it called; NULL: any */
 	const char *tag;  /* one that it has (store_tag.h); NULL: any */
 	const char *request, *client, *file; /* its HTTP request; patterns: who asked, a file that it changed */
+	const char *same;     /* id of a run that has the same code */
 	bool denied, secrets; /* only runs that were denied something; that had secrets */
 	bool text_in_output; /* text_in_code may be in an output, too: in its first STORE_SEARCH_HEAD bytes */
 	char verdict[40]; /* "RE,ML": one of these; "": any */

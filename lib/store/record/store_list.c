@@ -158,6 +158,7 @@ static int list_rows(struct listing *listing, struct store_conn *conn, enum stor
 	query_bind_text(&q, ":request", filter->request);
 	query_bind_text(&q, ":client", filter->client);
 	query_bind_text(&q, ":file", filter->file);
+	query_bind_text(&q, ":same", filter->same);
 	query_bind_int(&q, ":denied", filter->denied);
 	query_bind_int(&q, ":secrets", filter->secrets);
 	query_bind_text(&q, ":owners", listing->owners);
