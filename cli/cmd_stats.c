@@ -6,9 +6,9 @@
  * runs of a group. By hour and by day the order is that of time, groups without a run are there too, and a bar shows
  * each; elsewhere the largest comes first.
  *
- * Three words add up something else. `limit`: refusals, which are entries of the audit log (store_refused.h), each with
- * a count. `disk`: the bytes that the record counts against retention.owner_mb. `slowest`: the slowest of the runs that
- * the filters leave.
+ * Some words add up something else. `limit`: refusals, which are entries of the audit log (store_refused.h), each with
+ * a count. `disk`: the bytes that the record counts against retention.owner_mb. `slowest` and `largest`: single
+ * runs of those that the filters leave. `code`: programs that ran under several owners.
  */
 #include <stdio.h>
 #include <string.h>
@@ -17,9 +17,11 @@
 #include "cli.h"
 #include "lib/base/util.h"
 #include "lib/store/audit/store_refused.h"
+#include "lib/store/record/store_failure.h"
 #include "lib/store/record/store_view.h"
 
-#define KEY_SIZE  96
+#define KEY_SIZE  STORE_FAILURE_SIZE
+#define OWNERS_SIZE 400
 #define BAR_WIDTH 40
 #define GAPS_MAX  2000 /* hours or days without a run that are shown */
 #define HOUR_US   (3600 * INT64_C(1000000))
@@ -29,6 +31,8 @@ struct group {
 	char key[KEY_SIZE];
 	int64_t runs, failed, cpu_us, memory_max, bytes, network;
 	int64_t first_us, last_us; /* of refusals, which are counted as runs */
+	char owners[OWNERS_SIZE];  /* of a program: ",ann,bob," */
+	int64_t n_owners;
 	int64_t *walls;
 	size_t n_walls;
 };
@@ -49,9 +53,9 @@ struct adding {
 
 /* -------- keys ---------------------------------------------------------------------------------------- */
 
-static const char *const bys[] = {"owner", "token", "language", "verdict", "conversation",
-				  "hour",  "day",   "message",  "denied",  "slowest", "limit",
-				  "disk",  NULL};
+static const char *const bys[] = {"owner", "owner-day", "token", "language", "verdict", "conversation",
+				  "hour",  "day",   "message",  "failure", "denied",  "slowest",
+				  "largest", "limit", "disk",  "code",    NULL};
 
 static bool by_time(const struct stats *stats)
 {
@@ -104,9 +108,39 @@ static struct group *group_of(struct adding *adding, const char *key)
 	return &adding->groups[place];
 }
 
+/* By the hash of the whole; its first line follows it. */
+static void add_code(struct adding *adding, const struct store_execution *e)
+{
+	char key[KEY_SIZE], hash[SHA256_HEX_SIZE];
+	const char *code = e->code.data ? e->code.data : "";
+
+	if (e->code.data)
+		sha256_hex(e->code.data, e->code.length, hash);
+	else if (*e->code.blob)
+		memcpy(hash, e->code.blob, sizeof(hash));
+	else
+		return; /* erased */
+	code += strspn(code, " \t\r\n");
+	snprintf(key, sizeof(key), "%.16s %.*s", hash, (int)strcspn(code, "\r\n"), code);
+	struct group *group = group_of(adding, key);
+	auto_free char *name = xasprintf(",%s,", e->owner);
+	const size_t used = strlen(group->owners);
+
+	group->runs++;
+	if (strstr(group->owners, name))
+		return;
+	group->n_owners++;
+	snprintf(group->owners + used, sizeof(group->owners) - used, "%s", used ? name + 1 : name);
+}
+
 static int64_t cpu_of(const struct store_execution *e)
 {
 	return e->run.cpu_user_us + e->run.cpu_system_us + e->compile.cpu_user_us + e->compile.cpu_system_us;
+}
+
+static int64_t bytes_of(const struct store_execution *e)
+{
+	return (int64_t)(e->code.length + e->stdin_text.length + e->stdout_text.length + e->stderr_text.length);
 }
 
 static void add(struct group *group, const struct store_execution *e)
@@ -118,8 +152,7 @@ static void add(struct group *group, const struct store_execution *e)
 	group->failed += !streq(e->verdict, "OK");
 	group->cpu_us += cpu_of(e);
 	group->memory_max = MAX(group->memory_max, e->run.memory_peak_bytes);
-	group->bytes +=
-		(int64_t)(e->code.length + e->stdin_text.length + e->stdout_text.length + e->stderr_text.length);
+	group->bytes += bytes_of(e);
 	if ((group->n_walls & (group->n_walls + 1)) == 0 || group->walls == NULL)
 		group->walls = xrealloc(group->walls, 2 * group->n_walls + 2, sizeof(*group->walls));
 	group->walls[group->n_walls++] = e->run.wall_us;
@@ -161,26 +194,28 @@ static int add_run(void *arg, const struct store_execution *e)
 	const char *by = adding->stats->by;
 	char key[KEY_SIZE];
 
-	if (streq(by, "denied")) {
-		add_denied(adding, e);
+	if (streq(by, "denied") || streq(by, "code")) {
+		(streq(by, "code") ? add_code : add_denied)(adding, e);
 		return 0;
 	}
 	if (by_time(adding->stats))
 		time_key(e->created_us, by, key);
-	else if (streq(by, "message")) {
-		/* The same failure has the same sentence but for its figures. */
-		size_t length = (size_t)snprintf(key, KEY_SIZE, "%s: ", e->verdict);
+	else if (streq(by, "owner-day")) {
+		time_key(e->created_us, by, key);
+		snprintf(key + strlen(key), sizeof(key) - strlen(key), " %s", e->owner);
+	} else if (streq(by, "message") || streq(by, "failure")) {
+		struct store_failure failure = {.verdict = e->verdict, .message = e->message};
 
-		for (const char *p = e->message; *p != '\0' && length + 2 < KEY_SIZE; p++) {
-			const bool digit = *p >= '0' && *p <= '9';
-
-			if (!digit || key[length - 1] != '#')
-				key[length++] = digit ? '#' : *p;
+		if (streq(by, "failure")) {
+			failure.status = true;
+			failure.result = e->result_json;
+			failure.error = e->stderr_text.data;
+			failure.error_length = e->stderr_text.data ? e->stderr_text.length : 0;
 		}
-		key[length] = '\0';
+		store_failure_kind(&failure, key);
 	} else
 		snprintf(key, sizeof(key), "%.*s", KEY_SIZE - 1, text_key(by, e));
-	if (!streq(by, "message") || (e->state != STORE_RUNNING && !streq(e->verdict, "OK")))
+	if ((!streq(by, "message") && !streq(by, "failure")) || (e->state != STORE_RUNNING && !streq(e->verdict, "OK")))
 		add(group_of(adding, key), e);
 	return 0;
 }
@@ -242,9 +277,9 @@ static int sum_up(struct adding *adding, struct store *store, struct err *err)
 	const struct stats *stats = adding->stats;
 	const struct cli_field fields[] = {
 		{stats->by, "", CLI_AS_TEXT, CLI_BOLD, 50},       {"runs", "RUNS", CLI_AS_COUNT, 0, 0},
-		{"failed", "FAILED", CLI_AS_COUNT, CLI_RED, 0},   {"cpu", "CPU", CLI_AS_DURATION, 0, 0},
-		{"wall_p50", "MEDIAN", CLI_AS_DURATION, 0, 0},    {"wall_p95", "P95", CLI_AS_DURATION, 0, 0},
-		{"memory_max", "MEMORY", CLI_AS_BYTES, 0, 0},     {"bytes", "BYTES", CLI_AS_BYTES, 0, 0},
+		{"failed", "FAILED", CLI_AS_COUNT, CLI_RED, 0},   {"cpu_us", "CPU", CLI_AS_DURATION, 0, 0},
+		{"wall_p50_us", "MEDIAN", CLI_AS_DURATION, 0, 0}, {"wall_p95_us", "P95", CLI_AS_DURATION, 0, 0},
+		{"memory_max_bytes", "MEMORY", CLI_AS_BYTES, 0, 0},     {"bytes", "BYTES", CLI_AS_BYTES, 0, 0},
 		{"bar", "", CLI_AS_TEXT, CLI_BLUE, 0},
 	};
 	struct store_filter filter;
@@ -270,11 +305,11 @@ static int sum_up(struct adding *adding, struct store *store, struct err *err)
 		json_add_int(row, "runs", group->runs);
 		json_add_int(row, "failed", group->failed);
 		json_add_int(row, "network", group->network);
-		json_add_int(row, "cpu", group->cpu_us);
-		json_add_int(row, "wall_p50", percentile(group, 50));
-		json_add_int(row, "wall_p95", percentile(group, 95));
-		json_add_int(row, "wall_max", percentile(group, 100));
-		json_add_int(row, "memory_max", group->memory_max);
+		json_add_int(row, "cpu_us", group->cpu_us);
+		json_add_int(row, "wall_p50_us", percentile(group, 50));
+		json_add_int(row, "wall_p95_us", percentile(group, 95));
+		json_add_int(row, "wall_max_us", percentile(group, 100));
+		json_add_int(row, "memory_max_bytes", group->memory_max);
 		json_add_int(row, "bytes", group->bytes);
 		json_object_array_add(adding->rows, row);
 		most_runs = MAX(most_runs, adding->groups[i].runs);
@@ -310,8 +345,8 @@ static int show_limits(struct adding *adding, struct store *store, struct err *e
 {
 	static const struct cli_field fields[] = {
 		{"limit", "LIMIT", CLI_AS_TEXT, CLI_BOLD, 0},   {"owner", "OWNER", CLI_AS_TEXT, 0, 0},
-		{"refused", "REFUSED", CLI_AS_COUNT, 0, 0},     {"first_us", "FIRST", CLI_AS_TIME, 0, 0},
-		{"last_us", "LAST", CLI_AS_TIME, 0, 0},
+		{"refused", "REFUSED", CLI_AS_COUNT, 0, 0},     {"first", "FIRST", CLI_AS_TIME, 0, 0},
+		{"last", "LAST", CLI_AS_TIME, 0, 0},
 	};
 	const struct cli_filter *filter = &adding->stats->filter;
 	int result = store_refused_list(store, filter->since_us, filter->until_us, add_refusal, adding, err);
@@ -327,8 +362,8 @@ static int show_limits(struct adding *adding, struct store *store, struct err *e
 		json_add_string(row, "limit", group->key);
 		json_add_string(row, "owner", owner + 1);
 		json_add_int(row, "refused", group->runs);
-		json_add_int(row, "first_us", group->first_us);
-		json_add_int(row, "last_us", group->last_us);
+		json_add_int(row, "first", group->first_us);
+		json_add_int(row, "last", group->last_us);
 		json_object_array_add(adding->rows, row);
 	}
 	if (result == 0)
@@ -366,7 +401,7 @@ static int show_disk(struct adding *adding, struct store *store, int64_t cap, st
 		const int64_t bytes = json_object_get_int64(json_get(row, "bytes", json_type_int));
 		auto_free char *share = xasprintf("%lld %%", (long long)(bytes * 100 / cap));
 
-		json_add_int(row, "cap", cap);
+		json_add_int(row, "cap_bytes", cap);
 		if (!json)
 			json_add_string(row, "share", share);
 	}
@@ -375,21 +410,30 @@ static int show_disk(struct adding *adding, struct store *store, int64_t cap, st
 	return result;
 }
 
-static int by_wall(const void *a, const void *b)
+static int most_first(const void *a, const void *b, const char *member)
 {
 	struct json_object *x = *(struct json_object *const *)a, *y = *(struct json_object *const *)b;
-	const int64_t wall_x = json_object_get_int64(json_get(x, "wall", json_type_int));
-	const int64_t wall_y = json_object_get_int64(json_get(y, "wall", json_type_int));
+	const int64_t of_x = json_object_get_int64(json_get(x, member, json_type_int));
+	const int64_t of_y = json_object_get_int64(json_get(y, member, json_type_int));
 
-	return wall_x != wall_y ? (wall_x > wall_y ? -1 : 1)
-				: strcmp(json_get_string(x, "id"), json_get_string(y, "id"));
+	return of_x != of_y ? (of_x > of_y ? -1 : 1) : strcmp(json_get_string(x, "id"), json_get_string(y, "id"));
+}
+
+static int by_wall(const void *a, const void *b)
+{
+	return most_first(a, b, "wall_us");
+}
+
+static int by_bytes(const void *a, const void *b)
+{
+	return most_first(a, b, "bytes");
 }
 
 static void keep_slowest(struct adding *adding)
 {
 	const size_t count = json_object_array_length(adding->rows);
 
-	json_object_array_sort(adding->rows, by_wall);
+	json_object_array_sort(adding->rows, streq(adding->stats->by, "largest") ? by_bytes : by_wall);
 	if (count > adding->most)
 		json_object_array_del_idx(adding->rows, adding->most, count - adding->most);
 }
@@ -403,9 +447,10 @@ static int add_slow(void *arg, const struct store_execution *e)
 	json_add_string(row, "owner", e->owner);
 	json_add_string(row, "language", e->language);
 	json_add_string(row, "verdict", e->verdict);
-	json_add_int(row, "wall", e->run.wall_us + e->compile.wall_us);
-	json_add_int(row, "cpu", cpu_of(e));
-	json_add_int(row, "created_us", e->created_us);
+	json_add_int(row, "wall_us", e->run.wall_us + e->compile.wall_us);
+	json_add_int(row, "cpu_us", cpu_of(e));
+	json_add_int(row, "bytes", bytes_of(e));
+	json_add_int(row, "created", e->created_us);
 	json_object_array_add(adding->rows, row);
 	if (json_object_array_length(adding->rows) > 2 * adding->most + 1000)
 		keep_slowest(adding);
@@ -415,10 +460,10 @@ static int add_slow(void *arg, const struct store_execution *e)
 static int show_slowest(struct adding *adding, struct store *store, struct err *err)
 {
 	static const struct cli_field fields[] = {
-		{"id", "RUN", CLI_AS_TEXT, CLI_BOLD, 0},        {"created_us", "STARTED", CLI_AS_TIME, 0, 0},
+		{"id", "RUN", CLI_AS_TEXT, CLI_BOLD, 0},        {"created", "STARTED", CLI_AS_TIME, 0, 0},
 		{"owner", "OWNER", CLI_AS_TEXT, 0, 0},          {"language", "LANGUAGE", CLI_AS_TEXT, 0, 0},
-		{"verdict", "", CLI_AS_TEXT, 0, 0},             {"wall", "WALL", CLI_AS_DURATION, 0, 0},
-		{"cpu", "CPU", CLI_AS_DURATION, 0, 0},
+		{"verdict", "", CLI_AS_TEXT, 0, 0},             {"wall_us", "WALL", CLI_AS_DURATION, 0, 0},
+		{"cpu_us", "CPU", CLI_AS_DURATION, 0, 0},       {"bytes", "BYTES", CLI_AS_BYTES, 0, 0},
 	};
 	struct store_filter filter;
 
@@ -426,6 +471,39 @@ static int show_slowest(struct adding *adding, struct store *store, struct err *
 	int result = store_execution_list(store, &filter, add_slow, adding, err);
 
 	keep_slowest(adding);
+	if (result == 0)
+		cli_print_rows(adding->rows, fields, ARRAY_SIZE(fields), adding->stats->common.json);
+	return result;
+}
+
+/* Programs that ran under several owners. */
+static int show_codes(struct adding *adding, struct store *store, struct err *err)
+{
+	static const struct cli_field fields[] = {
+		{"runs", "RUNS", CLI_AS_COUNT, 0, 0},
+		{"owners", "OWNERS", CLI_AS_TEXT, CLI_BOLD, 60},
+		{"code", "CODE", CLI_AS_TEXT, 0, 0},
+	};
+	struct store_filter filter;
+
+	cli_filter_to_store(&adding->stats->filter, &filter);
+	int result = store_execution_list(store, &filter, add_run, adding, err);
+
+	if (result == 0 && adding->count > 0)
+		qsort(adding->groups, adding->count, sizeof(*adding->groups), by_runs);
+	for (size_t i = 0; i < adding->count && json_object_array_length(adding->rows) < adding->most; i++) {
+		struct group *group = &adding->groups[i];
+		struct json_object *row;
+
+		if (group->n_owners < 2)
+			continue;
+		row = json_object_new_object();
+		group->owners[strlen(group->owners) - 1] = '\0';
+		json_add_int(row, "runs", group->runs);
+		json_add_string(row, "owners", group->owners + 1);
+		json_add_bytes(row, "code", group->key + 17, strlen(group->key + 17));
+		json_object_array_add(adding->rows, row);
+	}
 	if (result == 0)
 		cli_print_rows(adding->rows, fields, ARRAY_SIZE(fields), adding->stats->common.json);
 	return result;
@@ -449,8 +527,10 @@ static int stats_run(void *options, struct err *err)
 		result = show_limits(&adding, store, err);
 	else if (streq(stats->by, "disk"))
 		result = show_disk(&adding, store, config.retention.owner_mb << 20, err);
-	else if (streq(stats->by, "slowest"))
+	else if (streq(stats->by, "slowest") || streq(stats->by, "largest"))
 		result = show_slowest(&adding, store, err);
+	else if (streq(stats->by, "code"))
+		result = show_codes(&adding, store, err);
 	else
 		result = sum_up(&adding, store, err);
 	for (size_t i = 0; i < adding.count; i++)
@@ -474,10 +554,10 @@ const struct cli_command cmd_stats = {
 	.name = "stats",
 	.summary = "Sum up executions by owner, hour, failure and so on",
 	.help = "Prints the number of runs and of failures (every verdict but OK), CPU time, the median and the 95th percentile of wall time, the largest memory, and the bytes of code, input and output. "
-		"--json prints one object a line; times are in microseconds.",
+		"--json prints one object a line.",
 	.examples = "sallyport stats --since yesterday\n"
 		"sallyport stats --by hour --since 24h --language python\n"
-		"sallyport stats --by message --since 1w\n"
+		"sallyport stats --by failure --since 1w\n"
 		"sallyport stats --by limit --since today\n"
 		"sallyport stats --by disk\n",
 	.exits = "0 done, also when nothing ran\n",

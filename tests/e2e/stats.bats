@@ -67,8 +67,8 @@ stats() { # ARGUMENT…
 
 @test "the slowest runs" {
 	SP_TOKEN=$BOB call bash talk 'sleep 2'
-	[ "$(stats --by slowest --language bash -n 1 | jq -c '[.owner, .language, .verdict, .wall >= 2000000]')" = '["bob","bash","OK",true]' ]
-	[ "$(stats --by slowest --owner alice | jq -s '(map(.wall) | . == (sort | reverse)) and length == 4')" = true ]
+	[ "$(stats --by slowest --language bash -n 1 | jq -c '[.owner, .language, .verdict, .wall_us >= 2000000]')" = '["bob","bash","OK",true]' ]
+	[ "$(stats --by slowest --owner alice | jq -s '(map(.wall_us) | . == (sort | reverse)) and length == 4')" = true ]
 	stats --by disk | jq -s -e 'map(.owner) | sort == ["alice", "bob"]'
 	[ "$(stats --by disk | jq -s '(map(.bytes) | . == (sort | reverse)) and .[0].owner == "alice" and .[0].bytes > 3000')" = true ]
 	[ "$(stats --by disk --owner bob | jq -s length)" = 1 ]
@@ -94,7 +94,7 @@ stats() { # ARGUMENT…
 	sp_until "" first
 	sp_stop "$SP_GATEWAY_PID"
 	[ "$(stats --by limit | jq -c '[.limit, .owner, .refused]' | sort | paste -sd' ')" = '["auth:unknown","",3] ["body","alice",3]' ]
-	[ "$(stats --by limit --owner alice | jq -c '[.limit, .refused, .first_us <= .last_us]')" = '["body",3,true]' ]
+	[ "$(stats --by limit --owner alice | jq -c '[.limit, .refused, .first <= .last]')" = '["body",3,true]' ]
 	[ "$(stats --by limit --until yesterday)" = "" ]
 	run -0 "$SP_BIN/sallyport" stats --config "$SP_CONFIG" --by limit
 	[[ $output == *"REFUSED"*"body"* ]]
@@ -103,4 +103,23 @@ stats() { # ARGUMENT…
 @test "wrong usage" {
 	run -2 "$SP_BIN/sallyport" stats --config "$SP_CONFIG" --by colour
 	run -2 "$SP_BIN/sallyport" stats --config "$SP_CONFIG" --since someday
+}
+
+@test "failures are grouped by their kind" {
+	local code
+	for code in 'int("x")' 'int("y")' 'import nothing_of_this_name' 'raise SystemExit(3)' \
+		'import ctypes; ctypes.CDLL(None).unshare(0x10000000); import sys; sys.exit(1)'; do
+		SP_TOKEN=$BOB call python kinds "$code"
+	done
+	SP_TOKEN=$BOB call bash kinds 'kill -SEGV $$'
+	[ "$(stats --by failure --conversation kinds | jq -r '"\(.runs) \(.failure)"' | head -5)" = "2 ValueError
+1 RE: The program ended with exit status 3.
+1 SG: The program was ended by signal # (SEGV).
+1 call denied: unshare
+1 missing module: nothing_of_this_name" ] || {
+		stats --by failure --conversation kinds | jq -r .failure
+		false
+	}
+	[ "$(stats --by owner-day --owner bob --since today | jq -r '."owner-day"[11:]')" = bob ]
+	[ "$(stats --by largest | jq -s 'map(.bytes) | . == (sort | reverse)')" = true ]
 }
