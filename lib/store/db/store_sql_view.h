@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "store_column.h"
+#include "store_sql_execution.h"
 
 #define STORE_VIEW_RUN_COLUMNS(FIRST, NEXT, OWN)                                                                       \
 	FIRST(VIEW_RUN_ID, "id", id)                                                                                   \
@@ -43,7 +43,10 @@ enum { STORE_VIEW_ENTRY_COLUMNS(COLUMN_NAME, COLUMN_NAME, COLUMN_NAME) VIEW_ENTR
 #define STORE_VIEW_POINT_COLUMNS(FIRST, NEXT, OWN)                                                                     \
 	FIRST(VIEW_POINT_CREATED, "created_us", created_us)                                                            \
 	NEXT(VIEW_POINT_WALL, "run_wall_us", wall_us)                                                                  \
-	NEXT(VIEW_POINT_VERDICT, "verdict", verdict)
+	NEXT(VIEW_POINT_CPU, "coalesce(run_cpu_user_us, 0) + coalesce(run_cpu_system_us, 0)", cpu_us)                  \
+	NEXT(VIEW_POINT_VERDICT, "verdict", verdict)                                                                   \
+	NEXT(VIEW_POINT_OWNER, "owner", owner)                                                                         \
+	NEXT(VIEW_POINT_LANGUAGE, "language", language)
 enum { STORE_VIEW_POINT_COLUMNS(COLUMN_NAME, COLUMN_NAME, COLUMN_NAME) VIEW_POINT_COLUMNS };
 #define STORE_SQL_VIEW_POINT STORE_VIEW_POINT_COLUMNS(COLUMN_SQL, COLUMN_SQL_NEXT, COLUMN_SQL_NEXT) " "
 
@@ -53,13 +56,17 @@ enum { VIEW_TASKS_STATE, VIEW_TASKS_COUNT, VIEW_AUDIT_ENTRIES = 0, VIEW_AUDIT_BA
 	FIRST(VIEW_OWNER_NAME, "o.owner", owner)                                                                       \
 	NEXT(VIEW_OWNER_BYTES, "coalesce(usage.bytes, 0)", bytes)                                                      \
 	NEXT(VIEW_OWNER_RUNS, "(SELECT count(*) FROM execution WHERE owner = o.owner AND id >= :from)", runs)          \
+	NEXT(VIEW_OWNER_CPU,                                                                                           \
+	     "(SELECT coalesce(sum(run_cpu_user_us + run_cpu_system_us), 0) FROM execution WHERE owner = o.owner AND " \
+	     "id >= :from)",                                                                                           \
+	     cpu_us)                                                                                                   \
 	NEXT(VIEW_OWNER_CONVERSATIONS, "(SELECT count(*) FROM conversation WHERE owner = o.owner)", conversations)     \
 	NEXT(VIEW_OWNER_TOKENS, "(SELECT count(*) FROM token WHERE owner = o.owner AND revoked_us IS NULL)", tokens)
 enum { STORE_VIEW_OWNER_COLUMNS(COLUMN_NAME, COLUMN_NAME, COLUMN_NAME) VIEW_OWNER_COLUMNS };
 #define STORE_SQL_VIEW_OWNER STORE_VIEW_OWNER_COLUMNS(COLUMN_SQL, COLUMN_SQL_NEXT, COLUMN_SQL_NEXT) " "
 
 #define STORE_SQL_VIEWED                                                                                               \
-	"FROM execution WHERE id < :before AND id >= :from AND (:token IS NULL OR token = :token) AND (:conversation " \
+	"FROM execution WHERE id < :before AND id >= :from " STORE_SQL_KNOWN "AND (:conversation "                     \
 	"IS NULL OR conversation_name = :conversation) AND (:language IS NULL OR language = :language) AND (:verdict " \
 	"IS NULL OR instr(:verdict, verdict)) AND (NOT :running OR verdict IS NULL) AND (:text IS NULL OR "            \
 	"instr(code, :text) OR instr(stdout, :text) OR instr(stderr, :text)) "
@@ -68,6 +75,22 @@ enum { STORE_VIEW_OWNER_COLUMNS(COLUMN_NAME, COLUMN_NAME, COLUMN_NAME) VIEW_OWNE
 	X(VIEW_RUNS, READ, "SELECT " STORE_SQL_VIEW_RUN STORE_SQL_VIEWED "ORDER BY id DESC LIMIT :limit")              \
 	X(VIEW_RUNS_OF, READ,                                                                                          \
 	  "SELECT " STORE_SQL_VIEW_RUN STORE_SQL_VIEWED "AND owner = :owner ORDER BY id DESC LIMIT :limit")            \
+	X(VIEW_RUNS_SLOWEST, READ,                                                                                     \
+	  "SELECT " STORE_SQL_VIEW_RUN STORE_SQL_VIEWED "AND (:owner IS NULL OR owner = :owner) ORDER BY "             \
+	  "run_wall_us DESC, id DESC LIMIT :limit")                                                                    \
+	X(VIEW_RUNS_LARGEST, READ,                                                                                     \
+	  "SELECT " STORE_SQL_VIEW_RUN STORE_SQL_VIEWED "AND (:owner IS NULL OR owner = :owner) ORDER BY code_bytes "  \
+	  "+ stdin_bytes + coalesce(stdout_bytes, 0) + coalesce(stderr_bytes, 0) DESC, id DESC LIMIT :limit")          \
+	X(VIEW_FAILURES, READ,                                                                                         \
+	  "SELECT verdict, message, result, substr(stderr, -2000), id FROM execution WHERE id >= :from AND verdict "   \
+	  "NOT IN ('OK', 'CX') ORDER BY id DESC")                                                                      \
+	X(VIEW_SHARED, READ, /* code that several owners ran */                                                        \
+	  "SELECT substr(code, 1, 160), count(*), group_concat(DISTINCT owner), max(id) FROM execution WHERE id >= "   \
+	  ":from AND coalesce(code_blob, code) IS NOT NULL GROUP BY coalesce(code_blob, code) HAVING min(owner) <> "   \
+	  "max(owner) ORDER BY count(*) DESC LIMIT :limit")                                                            \
+	X(VIEW_LANGUAGES, READ,                                                                                        \
+	  "SELECT DISTINCT language FROM (SELECT language FROM execution ORDER BY id DESC LIMIT 2000) ORDER BY 1")     \
+	X(VIEW_NAMES, READ, "SELECT owner FROM usage UNION SELECT owner FROM token ORDER BY 1 LIMIT 200")              \
 	X(VIEW_BEFORE, READ,                                                                                           \
 	  "SELECT max(id) FROM execution WHERE conversation = (SELECT conversation FROM execution WHERE id = :id) "    \
 	  "AND id < :id")                                                                                              \

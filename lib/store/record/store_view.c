@@ -14,6 +14,8 @@
 #include "lib/store/blob/store_search.h"
 #include "lib/store/db/store_txn.h"
 
+#define SHARED_MAX 20
+
 static int take_reader(struct store *store, struct store_reader *ret, struct err *err)
 {
 	int result = store_reader_take(store, ret, err);
@@ -73,10 +75,20 @@ static int list_runs(struct listing *listing, const char *from, const char *befo
 	const struct store_view_filter *filter = listing->filter;
 	struct store_view_run run;
 	int found;
-	auto_query struct query q = query_begin(listing->conn, filter->owner ? SQL_VIEW_RUNS_OF : SQL_VIEW_RUNS);
+	static const enum store_sql ordered[] = {
+		[STORE_VIEW_SLOWEST] = SQL_VIEW_RUNS_SLOWEST, [STORE_VIEW_LARGEST] = SQL_VIEW_RUNS_LARGEST};
+	const enum store_sql newest = filter->owner ? SQL_VIEW_RUNS_OF : SQL_VIEW_RUNS;
+	auto_query struct query q = query_begin(listing->conn, filter->order ? ordered[filter->order] : newest);
 
-	if (filter->owner)
+	if (filter->owner || filter->order)
 		query_bind_text(&q, ":owner", filter->owner);
+	query_bind_text(&q, ":tool", filter->tool);
+	query_bind_text(&q, ":request", filter->request);
+	query_bind_text(&q, ":client", filter->client);
+	query_bind_text(&q, ":file", filter->file);
+	query_bind_text(&q, ":same", filter->same);
+	query_bind_int(&q, ":denied", filter->denied);
+	query_bind_int(&q, ":secrets", filter->secrets);
 	query_bind_text(&q, ":before", before);
 	query_bind_text(&q, ":from", from);
 	query_bind_text(&q, ":token", filter->token);
@@ -124,16 +136,19 @@ int store_view_runs(struct store *store, const struct store_view_filter *filter,
 	const char *before = filter->before ? filter->before : STORE_ID_ABOVE;
 	auto_reader struct store_reader reader = {0};
 	auto_buf struct buf match = {0};
-	char from[ID_SIZE] = "";
+	char from[ID_SIZE] = "", until[ID_SIZE] = STORE_ID_ABOVE;
 	int result = take_reader(store, &reader, err);
 
 	if (result < 0)
 		return result;
 	if (filter->since_us)
 		id_at(filter->since_us, from);
+	if (filter->until_us)
+		id_at(filter->until_us, until);
+	before = strcmp(until, before) < 0 ? until : before;
 	listing.conn = reader.conn;
 	buf_init(&match, SIZE_MAX);
-	if (filter->text && store_search_query(filter->text, &match))
+	if (filter->text && !filter->order && store_search_query(filter->text, &match))
 		return list_found(&listing, match.data, from, before, err);
 	return list_runs(&listing, from, before, err);
 }
@@ -229,6 +244,70 @@ int store_view_owners(struct store *store, int64_t since_us,
 		each(arg, &owner);
 	}
 	return found;
+}
+
+int store_view_failures(struct store *store, int64_t since_us,
+			void (*each)(void *arg, const struct store_view_failure *failure), void *arg, struct err *err)
+{
+	enum { VERDICT, MESSAGE, RESULT, ERROR, ID };
+	char from[ID_SIZE];
+	auto_read struct query q = view_read(store, SQL_VIEW_FAILURES, err);
+	int found;
+
+	id_at(since_us, from);
+	query_bind_text(&q, ":from", from);
+	while ((found = query_next(&q, err)) > 0) {
+		struct store_view_failure failure = {.id = query_text(&q, ID)};
+
+		failure.what.verdict = query_text(&q, VERDICT);
+		failure.what.message = query_text(&q, MESSAGE);
+		failure.what.result = query_text(&q, RESULT);
+		failure.what.error = query_bytes(&q, ERROR, &failure.what.error_length);
+		failure.what.status = true;
+		each(arg, &failure);
+	}
+	return found;
+}
+
+int store_view_shared(struct store *store, int64_t since_us,
+		      void (*each)(void *arg, const struct store_view_shared *shared), void *arg, struct err *err)
+{
+	enum { CODE, RUNS, OWNERS, ID };
+	char from[ID_SIZE];
+	auto_read struct query q = view_read(store, SQL_VIEW_SHARED, err);
+	int found;
+
+	id_at(since_us, from);
+	query_bind_text(&q, ":from", from);
+	query_bind_int(&q, ":limit", SHARED_MAX);
+	while ((found = query_next(&q, err)) > 0) {
+		const struct store_view_shared shared = {
+			query_text(&q, CODE), query_text(&q, OWNERS), query_text(&q, ID), query_int(&q, RUNS)};
+
+		each(arg, &shared);
+	}
+	return found;
+}
+
+static int each_name(struct store *store, enum store_sql which, void (*each)(void *arg, const char *name), void *arg,
+		     struct err *err)
+{
+	auto_read struct query q = view_read(store, which, err);
+	int found;
+
+	while ((found = query_next(&q, err)) > 0)
+		each(arg, query_text(&q, 0));
+	return found;
+}
+
+int store_view_languages(struct store *store, void (*each)(void *arg, const char *language), void *arg, struct err *err)
+{
+	return each_name(store, SQL_VIEW_LANGUAGES, each, arg, err);
+}
+
+int store_view_names(struct store *store, void (*each)(void *arg, const char *owner), void *arg, struct err *err)
+{
+	return each_name(store, SQL_VIEW_NAMES, each, arg, err);
 }
 
 int store_view_sandboxes(struct store *store, int64_t *ret, struct err *err)

@@ -7,6 +7,7 @@
  */
 #pragma once
 
+#include "store_failure.h"
 #include "store_file.h"
 
 #define STORE_VIEW_US       1000000 /* of one question */
@@ -24,9 +25,13 @@ struct store_view_run {
 struct store_view_filter {
 	const char *owner, *token, *conversation, *language, *text; /* NULL: any; so for the next two */
 	const char *verdict;                                        /* "RE,ML": one of these */
+	const char *tool, *request, *client, *file, *same;          /* as in struct store_filter */
 	const char *before;                                         /* id: older ones */
-	int64_t since_us;                                           /* 0: all */
+	int64_t since_us, until_us;                                 /* 0: all */
 	bool running;                                               /* only those that run */
+	bool denied, secrets; /* only those that were denied something, that had some */
+	/* of the last two no `before` */
+	enum { STORE_VIEW_NEWEST, STORE_VIEW_SLOWEST, STORE_VIEW_LARGEST } order;
 	int64_t limit;                                              /* at most STORE_VIEW_PAGE_MAX */
 };
 /* Newest first. */
@@ -59,15 +64,34 @@ int store_view_tasks(struct store *store, void (*each)(void *arg, const char *st
 
 /* Each run since then, in no order: for sums and distributions. The callback is called often: it must be short. */
 struct store_view_point {
-	int64_t created_us, wall_us;
-	char verdict[3];
+	int64_t created_us, wall_us, cpu_us;
+	char verdict[3], owner[STORE_OWNER_MAX + 1], language[32];
 };
 int store_view_points(struct store *store, int64_t since_us,
 		      void (*each)(void *arg, const struct store_view_point *point), void *arg, struct err *err);
+/* Each run since then that failed; texts are gone after the callback. */
+struct store_view_failure {
+	struct store_failure what;
+	const char *id;
+};
+int store_view_failures(struct store *store, int64_t since_us,
+			void (*each)(void *arg, const struct store_view_failure *failure), void *arg, struct err *err);
+/* Code that several owners ran since then, the most frequent first. */
+struct store_view_shared {
+	const char *code, *owners, *id; /* its beginning, "ann,bob", the newest run; gone after the callback */
+	int64_t runs;
+};
+int store_view_shared(struct store *store, int64_t since_us,
+		      void (*each)(void *arg, const struct store_view_shared *shared), void *arg, struct err *err);
+/* Names of owners, likewise, STORE_VIEW_PAGE_MAX of them. */
+int store_view_names(struct store *store, void (*each)(void *arg, const char *owner), void *arg, struct err *err);
+/* Languages of the last runs, in the order of the alphabet. */
+int store_view_languages(struct store *store, void (*each)(void *arg, const char *language), void *arg,
+			 struct err *err);
 /* Owners, those who store most first, at most STORE_VIEW_PAGE_MAX; runs since then. */
 struct store_view_owner {
 	char owner[STORE_OWNER_MAX + 1];
-	int64_t bytes, runs, conversations, tokens;
+	int64_t bytes, runs, cpu_us, conversations, tokens;
 };
 int store_view_owners(struct store *store, int64_t since_us,
 		      void (*each)(void *arg, const struct store_view_owner *owner), void *arg, struct err *err);
