@@ -148,13 +148,13 @@ struct html_value html_tenths(int64_t tenths)
 
 struct html_value html_size(int64_t bytes)
 {
-	static const char *const units[] = {"B", "kB", "MB", "GB", "TB", "PB"};
+	static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
 	struct html_value value = {.kind = HTML_ROOM};
 	double amount = (double)bytes;
 	size_t unit = 0;
 
-	for (; amount >= 1000 && unit + 1 < ARRAY_SIZE(units); unit++)
-		amount /= 1000;
+	for (; amount >= 1024 && unit + 1 < ARRAY_SIZE(units); unit++)
+		amount /= 1024;
 	snprintf(value.room, sizeof(value.room), unit && amount < 10 ? "%.1f %s" : "%.0f %s", amount, units[unit]);
 	return value;
 }

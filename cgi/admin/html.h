@@ -62,7 +62,7 @@ struct html_value html_part(const char *text);
 struct html_value html_part_bytes(const char *data, size_t length);
 struct html_value html_number(int64_t number);          /* 12,345 */
 struct html_value html_plain(int64_t number);           /* 12345 */
-struct html_value html_size(int64_t bytes);             /* 1.4 MB */
+struct html_value html_size(int64_t bytes);             /* 1.4 MiB */
 struct html_value html_duration(int64_t us);            /* 31 ms, 1.25 s, 3 min */
 struct html_value html_date(int64_t us);                /* 2026-11-21 08:11:09, UTC */
 struct html_value html_iso(int64_t us);                 /* 2026-11-21T08:11:09Z, for <time datetime> */

@@ -81,8 +81,8 @@ static void figures(void **state)
 	value_is(html_number(-1234567), "-1,234,567");
 	value_is(html_number(INT64_MIN), "-9,223,372,036,854,775,808");
 	value_is(html_size(999), "999 B");
-	value_is(html_size(1500), "1.5 kB");
-	value_is(html_size(INT64_MAX), "9223 PB");
+	value_is(html_size(1536), "1.5 KiB");
+	value_is(html_size(INT64_MAX), "8192 PiB");
 	value_is(html_duration(999), "999 µs");
 	value_is(html_duration(31000), "31 ms");
 	value_is(html_duration(1250000), "1.25 s");
