@@ -17,6 +17,7 @@
 #include "lib/upstream/upstream_pin.h"
 #include "pages.h"
 
+#define DAY_US (86400 * INT64_C(1000000))
 #define LIST_US   (10 * INT64_C(1000000))
 #define TITLE_MAX 64
 #define TICKET    "admin page"
@@ -221,6 +222,9 @@ static int do_revoke(struct admin_page *page, const char *object, const char *fo
 
 static const char *const scope_names[] = {"run", "files", "network", "admin"};
 
+static const char *const lives[][2] = {
+	{"", "never"}, {"1", "in a day"}, {"30", "in 30 days"}, {"90", "in 90 days"}, {"365", "in a year"}};
+
 static int ask_token(struct admin_page *page, const char *object, struct err *err)
 {
 	if (*object)
@@ -229,7 +233,12 @@ static int ask_token(struct admin_page *page, const char *object, struct err *er
 		 "<p>Its text is shown once, on the next page.</p>\n<div class=\"filters\">"
 		 "<label>Owner <input name=\"owner\" required maxlength=\"32\" pattern=\"[a-z0-9][a-z0-9\\-]*\" "
 		 "title=\"small letters, digits, -\"></label>"
-		 "<label>Name, for you <input name=\"name\" maxlength=\"60\"></label></div>\n"
+		 "<label>Name, for you <input name=\"name\" maxlength=\"60\"></label>"
+		 "<label>Expires <select name=\"days\">");
+	for (size_t i = 0; i < ARRAY_SIZE(lives); i++)
+		admin_page_option(page, lives[i][0], lives[i][1], "");
+	html_put(&page->html,
+		 "</select></label></div>\n"
 		 "<fieldset><legend>Scopes</legend>");
 	for (size_t i = 0; i < ARRAY_SIZE(scope_names); i++) {
 		html_put(&page->html, "<label><input type=\"checkbox\" name=\"{}\" value=\"yes\"",
@@ -244,9 +253,15 @@ static int ask_token(struct admin_page *page, const char *object, struct err *er
 
 static int read_token(const char *form, struct store_token *ret, struct err *err)
 {
-	char value[8];
+	char value[8], days[8] = "";
+	uint64_t number = 0;
 
 	*ret = (struct store_token){0};
+	admin_page_value(form, "days", days, sizeof(days));
+	if (*days && parse_u64(days, 1, 3650, &number) < 0)
+		return err_set(err, ERR_INVALID, "Expires: must be a number of days");
+	if (number)
+		ret->expires_us = clock_now_us() + (int64_t)number * DAY_US;
 	if (!admin_page_value(form, "owner", ret->owner, sizeof(ret->owner)))
 		return err_set(err, ERR_INVALID, "An owner has 1 to %d characters", STORE_OWNER_MAX);
 	admin_page_value(form, "name", ret->name, sizeof(ret->name));

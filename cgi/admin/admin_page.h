@@ -40,7 +40,14 @@ void admin_page_table_end(struct admin_page *page, int64_t rows, const char *emp
 /* A cell (classes `kind`) with a bar: so many of `whole` pixels. */
 void admin_page_bar(struct admin_page *page, const char *kind, int64_t whole, int64_t used, bool full);
 void admin_page_verdict(struct admin_page *page, const char *verdict); /* "": it runs */
-void admin_page_time(struct admin_page *page, int64_t us);             /* 0: a dash */
+const char *admin_page_verdict_text(const char *verdict);              /* what it means */
+void admin_page_time(struct admin_page *page, int64_t us);             /* and how long ago; 0: a dash */
+/* How long it has been going on; the script lets it go on. */
+void admin_page_elapsed(struct admin_page *page, int64_t us);
+/* "2026-11-27T14:00", as forms send it; a date alone, and a blank for the T, will do. "": 0. ERR_INVALID names `name`.
+ */
+int admin_page_moment(const char *name, const char *text, int64_t *ret_us, struct err *err);
+void admin_page_option(struct admin_page *page, const char *value, const char *label, const char *chosen);
 void admin_page_empty(struct admin_page *page, const char *text);
 /* A figure with its name; `href` is the address behind /admin/ ("" : none). */
 struct admin_figure {
@@ -51,6 +58,10 @@ struct admin_figure {
 void admin_page_figure(struct admin_page *page, const struct admin_figure *figure);
 /* A text of a guest, at most 64 KiB of it; `more` is the address behind /admin/ of the whole. */
 void admin_page_text(struct admin_page *page, const char *data, size_t length, const char *more);
+void admin_page_code(struct admin_page *page, const char *data, size_t length, const char *more); /* lines numbered */
+/* The output of `sallyport ARGUMENT…`, for up to `ms` milliseconds. */
+int admin_page_command(const struct admin_page *page, const char *const *arguments, int64_t ms, struct buf *ret,
+		       struct err *err);
 /* Writes into the audit log, soon, that this person looked at `type`:`id`. */
 void admin_page_viewed(struct admin_page *page, const char *type, const char *id, const char *owner);
 

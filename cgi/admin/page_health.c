@@ -1,12 +1,6 @@
 /* page_health.c - what /readyz asks, sizes of what is stored, and the findings of `sallyport doctor`. */
-#include <fcntl.h>
-#include <poll.h>
-#include <signal.h>
-#include <spawn.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "cgi/http/monitor.h"
 #include "lib/base/json.h"
@@ -50,56 +44,6 @@ static void put_sizes(struct admin_page *page)
 	html_put(&page->html, "</dl>\n");
 }
 
-/* What the program writes until it ends, or the time is up; then it is ended. */
-static void read_all(int fd, pid_t child, struct buf *ret)
-{
-	const int64_t until = clock_monotonic_us() + DOCTOR_MS * INT64_C(1000);
-	struct pollfd polled = {.fd = fd, .events = POLLIN};
-	char part[4096];
-
-	for (;;) {
-		const int64_t left = (until - clock_monotonic_us()) / 1000;
-		ssize_t length = left > 0 && poll(&polled, 1, (int)left) > 0 ? read(fd, part, sizeof(part)) : 0;
-
-		if (length <= 0)
-			break;
-		buf_add(ret, part, (size_t)length);
-	}
-	kill(child, SIGKILL); /* it has closed its output, or is late */
-	waitpid(child, NULL, 0);
-}
-
-static int ask_doctor(const struct config *config, struct buf *ret, struct err *err)
-{
-	auto_free char *folder = config_program_dir(), *program = xasprintf("%s/sallyport", folder);
-	char *const arguments[] = {program,           unconst("doctor"),
-				   unconst("--json"), config->path ? unconst("--config") : NULL,
-				   config->path,      NULL};
-	posix_spawn_file_actions_t actions;
-	posix_spawnattr_t attributes;
-	sigset_t none;
-	pid_t child;
-	int ends[2];
-
-	if (pipe2(ends, O_CLOEXEC) < 0)
-		return err_errno(err, "making a pipe");
-	sigemptyset(&none);
-	posix_spawnattr_init(&attributes);
-	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
-	posix_spawnattr_setsigmask(&attributes, &none);
-	posix_spawn_file_actions_init(&actions);
-	posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
-	int error = posix_spawn(&child, program, &actions, &attributes, arguments, environ);
-
-	posix_spawn_file_actions_destroy(&actions);
-	posix_spawnattr_destroy(&attributes);
-	close(ends[1]);
-	if (error == 0)
-		read_all(ends[0], child, ret);
-	close(ends[0]);
-	return error ? err_set(err, ERR_UNAVAILABLE, "%s cannot be started: %s", program, strerror(error)) : 0;
-}
-
 static void put_doctor(struct admin_page *page)
 {
 	auto_buf struct buf answer = {0};
@@ -108,7 +52,8 @@ static void put_doctor(struct admin_page *page)
 
 	buf_init(&answer, ANSWER_MAX);
 	html_put(&page->html, "<section><h2>Doctor <small>as the account of the gateway sees the host</small></h2>\n");
-	int result = ask_doctor(page->exchange->server->config, &answer, &err);
+	static const char *const arguments[] = {"doctor", "--json", NULL};
+	int result = admin_page_command(page, arguments, DOCTOR_MS, &answer, &err);
 
 	if (result == 0)
 		result = json_parse(answer.data, answer.length, &document, &err);

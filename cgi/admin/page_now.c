@@ -81,7 +81,7 @@ static int put_figures(struct admin_page *page, const struct now *now, struct er
 			  &(struct admin_figure){"Last hour", "runs?since=1h", "runs", html_number(hour.runs), false});
 	admin_page_figure(page, &(struct admin_figure){"Failed", "runs?since=1h&verdict=failed", "1 h",
 						       html_number(hour.failed), hour.failed > 0});
-	admin_page_figure(page, &(struct admin_figure){"Warm starts", "", "1 h", html_number(hour.warm), false});
+	admin_page_figure(page, &(struct admin_figure){"In live sandboxes", "", "1 h", html_number(hour.warm), false});
 	if (getloadavg(load, 1) == 1)
 		admin_page_figure(page, &(struct admin_figure){"Load", "", "1 min",
 							       html_tenths((int64_t)(load[0] * 10)), false});
@@ -113,10 +113,11 @@ static void put_running(struct admin_page *page, const struct job_listing *jobs,
 			continue;
 		if (!shown++)
 			admin_page_table(page, "", "Step|Since|Run|Owner|Conversation=wide");
-		html_put(&page->html, "<tr><td><span class=\"badge live\">{}</span></td><td class=\"n\">{}</td>",
-			 html_text(job_step_text(job->step)), html_duration(MAX(page->now_us - job->since_us, 0)));
+		html_put(&page->html, "<tr><td><span class=\"badge live\">{}</span></td><td class=\"n\">",
+			 html_text(job_step_text(job->step)));
+		admin_page_elapsed(page, page->now_us - job->since_us);
 		html_put(&page->html,
-			 "<td><a class=\"id\" href=\"/admin/run/{}\">{}</a></td><td>{}</td>"
+			 "</td><td><a class=\"id\" href=\"/admin/run/{}\">{}</a></td><td>{}</td>"
 			 "<td class=\"wide\">{}</td></tr>\n",
 			 html_part(job->id), html_bytes(job->id, strlen(job->id)), html_text(job->owner),
 			 html_text(job->conversation));

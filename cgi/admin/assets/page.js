@@ -35,6 +35,31 @@ const localTimes = (root) => {
 };
 localTimes(document);
 
+/* -------- ages and times that go on -------------------------------------------------------------------- */
+
+const MINUTE = 60, HOUR = 3600, DAY = 86400;
+/* As the server words it (html_ago, html_duration). */
+const ago = (seconds) => {
+	if (seconds < 2 * MINUTE) return `${seconds} s ago`;
+	if (seconds < 2 * HOUR) return `${Math.floor(seconds / MINUTE)} min ago`;
+	return seconds < 2 * DAY ? `${Math.floor(seconds / HOUR)} h ago` : `${Math.floor(seconds / DAY)} days ago`;
+};
+const elapsed = (seconds) => {
+	if (seconds < 2 * MINUTE) return `${seconds} s`;
+	return seconds < 2 * HOUR ? `${Math.floor(seconds / MINUTE)} min` : `${Math.floor(seconds / HOUR)} h`;
+};
+const since = new WeakMap(); /* when an element came, by our clock: the server's may differ */
+const tick = () => {
+	for (const part of document.querySelectorAll("[data-age], [data-elapsed]")) {
+		if (!since.has(part)) since.set(part, performance.now());
+		const seconds = Number(part.dataset.age ?? part.dataset.elapsed) + Math.floor((performance.now() - since.get(part)) / 1000);
+		const text = part.dataset.age === undefined ? elapsed(seconds) : ago(seconds);
+		if (part.textContent !== text) part.textContent = text;
+	}
+};
+tick();
+setInterval(tick, 1000);
+
 /* -------- reading again ------------------------------------------------------------------------------- */
 
 const live = () => document.querySelectorAll("[data-live]");
