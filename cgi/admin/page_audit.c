@@ -4,10 +4,14 @@
  * Every state of the view is an address, as of the runs (page_runs.c): the filters are the parameters of a GET form,
  * and the next page begins below the last entry of this one. A filter that nothing matches would look at every entry:
  * the store ends such a question after a second, and the view says so.
+ *
+ * audit/N is one entry with all that is known of it. audit/verify runs `sallyport verify` and shows its verdicts.
  */
+#include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "lib/base/json.h"
 #include "lib/base/util.h"
 #include "lib/store/audit/store_audit.h"
 #include "lib/store/audit/store_audit_list.h"
@@ -92,7 +96,7 @@ static int put_line(void *arg, const struct store_audit_line *line)
 	const char *token = line->columns[STORE_AUDIT_LINE_TOKEN], *result = line->columns[STORE_AUDIT_LINE_RESULT];
 
 	if (!table->rows++)
-		admin_page_table(table->page, "", "When (UTC)|What|Who|From=wide|About|Result=mid|Entry=wide");
+		admin_page_table(table->page, "log", "When (UTC)|What|Who|From=wide|About|Result=mid|Entry=n");
 	table->last = line->n;
 	html_put(html, "<tr><td><time datetime=\"{}\">{}</time></td><td class=\"name\">{}", html_iso(line->at_us),
 		 html_date(line->at_us), html_text(line->columns[STORE_AUDIT_LINE_KIND]));
@@ -104,16 +108,149 @@ static int put_line(void *arg, const struct store_audit_line *line)
 		 html_text(line->columns[STORE_AUDIT_LINE_ADDRESS]), html_text(line->columns[STORE_AUDIT_LINE_CLIENT]));
 	put_about(html, line);
 	html_put(html,
-		 "</td><td class=\"mid\">{}</td><td class=\"wide\"><details><summary>{}</summary>"
-		 "<code class=\"entry\">{}</code></details></td></tr>\n",
-		 html_text(result), html_plain(line->n), html_text(line->columns[STORE_AUDIT_LINE_DETAILS]));
+		 "</td><td class=\"mid\">{}</td><td class=\"n\"><a href=\"/admin/audit/{}\">{}</a></td></tr>\n",
+		 html_text(result), html_plain(line->n), html_plain(line->n));
+	return 0;
+}
+
+/* -------- one entry ----------------------------------------------------------------------------------- */
+
+static int put_entry(void *arg, const struct store_audit_line *line)
+{
+	struct table *table = arg;
+	struct html *html = &table->page->html;
+
+	table->rows++;
+	html_put(html, "<dl class=\"facts\"><div><dt>When</dt><dd>");
+	admin_page_time(table->page, line->at_us);
+	html_put(html, "</dd></div>\n");
+	for (int i = 0; i < STORE_AUDIT_LINE_COLUMNS; i++)
+		if (line->columns[i] && i < STORE_AUDIT_LINE_FACTS)
+			html_put(html, "<div><dt>{}</dt><dd class=\"name\">{}</dd></div>\n",
+				 html_text(store_audit_line_names[i]), html_text(line->columns[i]));
+	html_put(html, "</dl>\n<section><h2>About</h2><p>");
+	put_about(html, line);
+	html_put(html, "</p></section>\n");
+	for (int i = STORE_AUDIT_LINE_FACTS; i < STORE_AUDIT_LINE_COLUMNS; i++)
+		if (line->columns[i])
+			html_put(html, "<section><h2>{}</h2><pre tabindex=\"0\"><code>{}</code></pre></section>\n",
+				 html_text(i == STORE_AUDIT_LINE_FACTS ? "Facts" : "Details"),
+				 html_text(line->columns[i]));
+	return 0;
+}
+
+static int one_entry(struct admin_page *page, int64_t n, struct err *err)
+{
+	struct table table = {.page = page};
+	const struct store_audit_lines which = {.after = n - 1, .before = n + 1, .limit = 1, .us = STORE_VIEW_US};
+
+	admin_page_title(page, "Entry %lld", (long long)n);
+	html_put(&page->html, "<h1>Entry {} of the audit log</h1>\n", html_plain(n));
+	int result = store_audit_list(page->exchange->server->store, &which, put_entry, &table, err);
+
+	return result == 0 && table.rows == 0 ? err_set(err, ERR_NOT_FOUND, "There is no such entry") : result;
+}
+
+/* -------- is it whole, and signed? -------------------------------------------------------------------- */
+
+#define VERIFY_MS   (120 * 1000)
+#define ANSWER_MAX  (256 * 1024)
+#define FIGURES_MAX (64 * 1024)
+
+/* A figure of Prometheus' text; -1: it is not there. */
+static int64_t figure_of(const char *text, const char *name)
+{
+	for (const char *at = text; (at = strstr(at, name)) != NULL; at += strlen(name))
+		if ((at == text || at[-1] == '\n') && at[strlen(name)] == ' ')
+			return (int64_t)strtod(at + strlen(name), NULL);
+	return -1;
+}
+
+static void put_time_of(struct admin_page *page, int64_t seconds)
+{
+	admin_page_time(page, seconds * 1000000);
+}
+
+/* The signer is another account; its figures say how far it came. */
+static void put_signed(struct admin_page *page)
+{
+	const char *path = page->exchange->server->config->admin.signer_figures;
+	auto_free char *text = NULL;
+	size_t length;
+	int64_t entries = -1;
+
+	if (path && *path && read_file_at(AT_FDCWD, path, FIGURES_MAX, &text, &length, NULL) == 0)
+		entries = figure_of(text, "sallyport_audit_checkpoint_entries");
+	html_put(&page->html, "<p class=\"acts\"><span class=\"note\">");
+	if (entries < 0) {
+		html_put(&page->html, "Nobody says that it is signed (<code>sallyport checkpoint --metrics</code>).");
+	} else {
+		html_put(&page->html, "Signed through entry {} at ", html_number(entries - 1));
+		put_time_of(page, figure_of(text, "sallyport_audit_checkpoint_timestamp_seconds"));
+		const int64_t verified = figure_of(text, "sallyport_verify_success_timestamp_seconds");
+
+		if (verified > 0) {
+			html_put(&page->html, ", verified at ");
+			put_time_of(page, verified);
+		}
+		html_put(&page->html, ".");
+	}
+	html_put(&page->html, "</span> <a class=\"button\" href=\"/admin/audit/verify\">Verify it now</a></p>\n");
+}
+
+static void put_verdict(struct html *html, const char *name, struct json_object *verdict)
+{
+	const char *state = json_get_string(verdict, "state"), *text = json_get_string(verdict, "text");
+	const bool holds = state && streq(state, "holds"), broken = !state || streq(state, "broken");
+
+	html_put(html,
+		 "<tr><th scope=\"row\">{}</th><td><span class=\"badge {}\">{}</span></td><td class=\"n\">{}</td>"
+		 "<td class=\"name\">{}</td></tr>\n",
+		 html_text(name), html_text(holds ? "good" : broken ? "bad" : "quiet"), html_text(state),
+		 html_number(json_object_get_int64(json_get(verdict, "checked", json_type_int))), html_text(text));
+}
+
+static int verify(struct admin_page *page, struct err *err)
+{
+	static const char *const arguments[] = {"verify", "--json", NULL};
+	static const char *const names[] = {"tree", "signatures", "anchors", "coverage", "content"};
+	auto_buf struct buf answer = {0};
+	auto_json struct json_object *report = NULL;
+	struct err why = ERR_INIT;
+
+	(void)err;
+	buf_init(&answer, ANSWER_MAX);
+	admin_page_title(page, "Verify");
+	html_put(&page->html, "<h1>Is the audit log whole and unaltered?</h1>\n");
+	int result = admin_page_command(page, arguments, VERIFY_MS, &answer, &why);
+
+	if (result == 0)
+		result = json_parse(answer.data ? answer.data : "", answer.length, &report, &why);
+	if (result < 0) {
+		html_put(&page->html, "<p class=\"error\">sallyport verify gave no answer: {}</p>\n",
+			 html_text(why.text));
+		return 0;
+	}
+	html_put(&page->html, "<p class=\"message\">{} entries, verified at ",
+		 html_number(json_object_get_int64(json_get(report, "entries", json_type_int))));
+	admin_page_time(page, page->now_us);
+	html_put(&page->html, ".</p>\n");
+	admin_page_table(page, "", "Verdict|State|Checked=n|Finding");
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		put_verdict(&page->html, names[i], json_get(report, names[i], json_type_object));
+	html_put(&page->html,
+		 "</tbody></table>\n<p class=\"note\">The gateway cannot read the signer's folder. On the host, "
+		 "<code>sallyport verify --signer DIR</code> compares with what was signed.</p>\n");
+	put_signed(page);
 	return 0;
 }
 
 /* -------- filters ------------------------------------------------------------------------------------- */
 
-static void put_filters(struct html *html, const struct asked *asked)
+static void put_filters(struct admin_page *page, const struct asked *asked)
 {
+	struct html *html = &page->html;
+
 	html_put(html,
 		 "<form class=\"filters\" method=\"get\" action=\"/admin/audit\" role=\"search\"><label>{} "
 		 "<select name=\"kind\"><option value=\"\">any</option>",
@@ -121,11 +258,10 @@ static void put_filters(struct html *html, const struct asked *asked)
 	for (int i = 0; i < STORE_AUDIT_N_KINDS; i++) {
 		const char *name = store_audit_kind((enum store_audit_kind)i);
 
-		html_put(html, "<option");
-		if (streq(name, asked->values[KIND]))
-			html_put(html, " selected");
-		html_put(html, ">{}</option>", html_text(name));
+		admin_page_option(page, name, name, asked->values[KIND]);
 	}
+	if (strchr(asked->values[KIND], '*')) /* of an address that somebody made */
+		admin_page_option(page, asked->values[KIND], asked->values[KIND], asked->values[KIND]);
 	html_put(html, "</select></label>\n");
 	for (int i = OWNER; i < FIELDS; i++)
 		html_put(html, "<label>{} <input type=\"{}\" name=\"{}\" value=\"{}\"></label>\n",
@@ -133,23 +269,6 @@ static void put_filters(struct html *html, const struct asked *asked)
 			 html_text(asked->values[i]));
 	html_put(html,
 		 "<button class=\"main\">Filter</button> <a class=\"reset\" href=\"/admin/audit\">Clear</a></form>\n");
-}
-
-/* "2026-11-27T14:00", as the form sends it; a date alone, and a blank for the T, will do. ERR_INVALID. */
-static int read_time(const char *name, const char *text, int64_t *ret, struct err *err)
-{
-	static const char *const forms[] = {"%Y-%m-%dT%H:%M", "%Y-%m-%d %H:%M", "%Y-%m-%d"};
-
-	for (size_t i = 0; *text && i < ARRAY_SIZE(forms); i++) {
-		struct tm parts = {0};
-		const char *end = strptime(text, forms[i], &parts);
-
-		if (end && !*end) {
-			*ret = (int64_t)timegm(&parts) * 1000000;
-			return 0;
-		}
-	}
-	return *text ? err_set(err, ERR_INVALID, "%s: must be a time as YYYY-MM-DDTHH:MM, not \"%s\"", name, text) : 0;
 }
 
 static int read_asked(const struct admin_page *page, struct asked *asked, struct store_audit_lines *ret,
@@ -176,9 +295,9 @@ static int read_asked(const struct admin_page *page, struct asked *asked, struct
 					  .us = STORE_VIEW_US};
 	if (admin_page_query(page, "before", before, sizeof(before)) && parse_u64(before, 1, INT64_MAX, &number) == 0)
 		ret->before = (int64_t)number;
-	int result = read_time("since", asked->values[SINCE], &ret->since_us, err);
+	int result = admin_page_moment("since", asked->values[SINCE], &ret->since_us, err);
 
-	return result < 0 ? result : read_time("until", asked->values[UNTIL], &ret->until_us, err);
+	return result < 0 ? result : admin_page_moment("until", asked->values[UNTIL], &ret->until_us, err);
 }
 
 static void put_older(struct html *html, const struct asked *asked, int64_t last)
@@ -196,7 +315,12 @@ int page_audit(struct admin_page *page, const char *rest, struct err *err)
 	struct table table = {.page = page};
 	struct store_audit_lines which;
 	struct asked asked;
+	uint64_t n;
 
+	if (streq(rest, "verify"))
+		return verify(page, err);
+	if (*rest && parse_u64(rest, 0, INT64_MAX - 1, &n) == 0)
+		return one_entry(page, (int64_t)n, err);
 	if (*rest)
 		return err_set(err, ERR_NOT_FOUND, "There is no such page");
 	int result = read_asked(page, &asked, &which, err);
@@ -205,9 +329,9 @@ int page_audit(struct admin_page *page, const char *rest, struct err *err)
 		return result;
 	html_put(&page->html,
 		 "<h1>Audit log</h1>\n"
-		 "<p class=\"note\">Patterns with * and ? do in What, File, Address and Client program. "
-		 "<code>sallyport audit verify</code> checks that the log is whole and unaltered.</p>\n");
-	put_filters(&page->html, &asked);
+		 "<p class=\"note\">Patterns with * and ? do in File, Address and Client program.</p>\n");
+	put_signed(page);
+	put_filters(page, &asked);
 	result = store_audit_list(page->exchange->server->store, &which, put_line, &table, err);
 	admin_page_table_end(page, table.rows, result == 0 ? "No entries here." : NULL);
 	if (result == -ERR_LIMIT) {
