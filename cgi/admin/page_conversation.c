@@ -1,17 +1,21 @@
-/* page_conversation.c - one conversation: its files as they are, and its runs with what each did to them. */
+/* page_conversation.c - one conversation: its files as they are, and its runs as steps: code, output, changed files. */
 #include <string.h>
 
+#include "lib/base/utf8.h"
 #include "lib/base/util.h"
 #include "lib/store/record/store_resource.h"
 #include "pages.h"
 
-#define RUNS_MAX  50
-#define FILES_MAX 500
+#define RUNS_MAX      50
+#define FILES_MAX     500
+#define CODE_SHOWN    2000 /* bytes of each */
+#define OUTPUT_SHOWN  1000
+#define CHANGES_SHOWN 4096
 
 struct view {
 	struct admin_page *page;
 	struct store *store;
-	int64_t rows, changes;
+	int64_t rows;
 	struct err err;
 };
 
@@ -33,13 +37,33 @@ static int put_file(void *arg, const struct store_listed_file *file)
 	return view->rows >= FILES_MAX;
 }
 
-static int put_change(void *arg, const struct store_execution_file *file)
+/* The beginning of a text, if it is in the row. */
+static void put_begin(struct html *html, const struct store_text *text, size_t most)
 {
-	struct view *view = arg;
+	const size_t shown = text->data ? utf8_cut(text->data, text->length, most) : 0;
 
-	html_put(&view->page->html, "{}<span>{} {}</span>", html_text(view->changes++ ? " · " : ""),
-		 html_text(file->change), html_bytes(file->file.name, file->file.name_length));
-	return view->changes >= 20;
+	if (!shown)
+		return;
+	html_put(html, "<pre dir=\"ltr\" tabindex=\"0\"><code>{}", html_lines(text->data, shown));
+	if (shown < text->length)
+		html_put(html, "\n… {} in all", html_size((int64_t)text->length));
+	html_put(html, "</code></pre>\n");
+}
+
+/* What was asked, what came of it, and what it changed. */
+static void put_step(struct view *view, const char *id)
+{
+	struct store_execution run = {0};
+
+	if (view->err.code != ERR_NONE || store_execution_find(view->store, id, &run, &view->err) < 0)
+		return;
+	if (run.message[0] && !streq(run.verdict, "OK"))
+		html_put(&view->page->html, "<p>{}</p>\n", html_text(run.message));
+	put_begin(&view->page->html, &run.code, CODE_SHOWN);
+	put_begin(&view->page->html, &run.stdout_text, OUTPUT_SHOWN);
+	put_begin(&view->page->html, &run.stderr_text, OUTPUT_SHOWN);
+	page_run_changes(view->page, &run, CHANGES_SHOWN, &view->err);
+	store_execution_clear(&run);
 }
 
 static void put_run(void *arg, const struct store_view_run *run)
@@ -51,14 +75,12 @@ static void put_run(void *arg, const struct store_view_run *run)
 		html_put(html, "<ol class=\"timeline\" reversed>\n");
 	html_put(html, "<li><p>");
 	admin_page_verdict(view->page, run->verdict);
-	html_put(html, " <a class=\"program\" href=\"/admin/run/{}\"><code>{}</code></a></p><p class=\"note\">",
-		 html_part(run->id), html_bytes(run->code, strcspn(run->code, "\r\n")));
+	html_put(html, " <a class=\"id\" href=\"/admin/run/{}\">run {}</a> <small>", html_part(run->id),
+		 html_text(STORE_ID_SHORT(run->id)));
 	admin_page_time(view->page, run->created_us);
-	html_put(html, ", {}, {}. ", html_text(run->language), html_duration(run->wall_us));
-	view->changes = 0;
-	if (view->err.code == ERR_NONE)
-		store_execution_files(view->store, run->id, STORE_AFTER, put_change, view, &view->err);
-	html_put(html, "</p></li>\n");
+	html_put(html, ", {}, {}</small></p>\n", html_text(run->language), html_duration(run->wall_us));
+	put_step(view, run->id);
+	html_put(html, "</li>\n");
 }
 
 int page_conversation(struct admin_page *page, const char *rest, struct err *err)
@@ -80,7 +102,9 @@ int page_conversation(struct admin_page *page, const char *rest, struct err *err
 		 html_text(name), html_part(owner), html_text(owner), html_part(owner), html_part(name));
 	int result = store_files_list(view.store, owner, name, put_file, &view, err);
 
-	admin_page_table_end(page, view.rows, "No files.");
+	admin_page_table_end(page, view.rows, NULL);
+	if (!view.rows)
+		html_put(&page->html, "<p class=\"note\">None.</p>\n");
 	html_put(&page->html, "</section>\n<section><h2>What happened, newest first</h2>\n");
 	view.rows = 0;
 	if (result == 0 || result == -ERR_NOT_FOUND)
@@ -90,5 +114,9 @@ int page_conversation(struct admin_page *page, const char *rest, struct err *err
 	else
 		admin_page_empty(page, "No runs.");
 	html_put(&page->html, "</section>\n");
+	if (view.rows == RUNS_MAX)
+		html_put(&page->html,
+			 "<p class=\"more\">The last {}. <a href=\"/admin/runs?owner={}&amp;conversation={}\">All runs</a></p>\n",
+			 html_number(RUNS_MAX), html_part(owner), html_part(name));
 	return result;
 }

@@ -22,16 +22,34 @@ static void put_owner(void *arg, const struct store_view_owner *owner)
 
 	if (!owners->rows++)
 		admin_page_table(owners->page, "",
-				 "Owner|Runs, 7 days=n|Conversations=n wide|Tokens=n wide|Stored=n|Of the cap=wide");
+				 "Owner|Runs, 7 days=n|CPU, 7 days=n|Conversations=n wide|Tokens=n wide|Stored=n|"
+				 "Of the cap=wide");
 	html_put(html,
 		 "<tr><td class=\"name\"><a href=\"/admin/runs?owner={}\">{}</a></td><td class=\"n\">{}</td>"
-		 "<td class=\"n wide\">{}</td><td class=\"n wide\"><a href=\"/admin/tokens?owner={}\">{}</a></td>"
+		 "<td class=\"n\">{}</td><td class=\"n wide\">{}</td>"
+		 "<td class=\"n wide\"><a href=\"/admin/tokens?owner={}\">{}</a></td>"
 		 "<td class=\"n\">{}</td>",
 		 html_part(owner->owner), html_text(owner->owner), html_number(owner->runs),
-		 html_number(owner->conversations), html_part(owner->owner), html_number(owner->tokens),
-		 html_size(owner->bytes));
+		 html_duration(owner->cpu_us), html_number(owner->conversations), html_part(owner->owner),
+		 html_number(owner->tokens), html_size(owner->bytes));
 	admin_page_bar(owners->page, "bar wide", BAR_WIDTH, width, width * 10 >= BAR_WIDTH * 9);
 	html_put(html, "</tr>\n");
+}
+
+static void put_shared(void *arg, const struct store_view_shared *shared)
+{
+	struct owners *owners = arg;
+	const char *code = shared->code + strspn(shared->code, " \t\r\n");
+
+	if (!owners->rows++) {
+		html_put(&owners->page->html, "<section><h2>Code of several owners <small>7 days</small></h2>\n");
+		admin_page_table(owners->page, "", "Program|Runs=n|Owners");
+	}
+	html_put(&owners->page->html,
+		 "<tr><td class=\"program name\"><a href=\"/admin/runs?same={}\"><code>{}</code></a></td>"
+		 "<td class=\"n\">{}</td><td class=\"name\">{}</td></tr>\n",
+		 html_part(shared->id), html_bytes(code, strcspn(code, "\r\n")), html_number(shared->runs),
+		 html_text(shared->owners));
 }
 
 int page_owners(struct admin_page *page, const char *rest, struct err *err)
@@ -48,6 +66,12 @@ int page_owners(struct admin_page *page, const char *rest, struct err *err)
 	int result = store_view_owners(server->store, page->now_us - WEEK_US, put_owner, &owners, err);
 
 	admin_page_table_end(page, owners.rows, result == 0 ? "None yet: a token makes an owner." : NULL);
+	owners.rows = 0;
+	if (result == 0 && store_view_shared(server->store, page->now_us - WEEK_US, put_shared, &owners, err) < 0 &&
+	    err->code != ERR_LIMIT)
+		result = -(int)err->code;
+	if (owners.rows)
+		html_put(&page->html, "</tbody></table></section>\n");
 	return result;
 }
 
@@ -73,14 +97,21 @@ static int put_token(void *arg, const struct store_token *token)
 	else if (token->expires_us && token->expires_us <= tokens->page->now_us)
 		state = "expired";
 	if (!tokens->rows++)
-		admin_page_table(tokens->page, "", "Owner|Name|Id=wide|Scopes=mid|State|Last used=n mid|Act");
+		admin_page_table(tokens->page, "",
+				 "Token|Owner|Scopes=mid|Servers=wide|State|Created=mid|Expires=wide|Last used=mid|Act");
 	store_scopes_print(token->scopes, scopes);
 	html_put(html,
-		 "<tr><td><a href=\"/admin/runs?owner={}\">{}</a></td><td class=\"name\">{}</td>"
-		 "<td class=\"wide\"><a class=\"id\" href=\"/admin/runs?token={}\">{}</a></td>"
-		 "<td class=\"mid\">{}</td><td>{}</td><td class=\"n mid\">",
-		 html_part(token->owner), html_text(token->owner), html_text(token->name), html_part(token->id),
-		 html_text(token->id), html_text(scopes), html_text(state));
+		 "<tr><td class=\"name\"><a href=\"/admin/runs?token={}\">{}</a></td>"
+		 "<td><a href=\"/admin/runs?owner={}\">{}</a></td><td class=\"mid\">{}</td>"
+		 "<td class=\"wide name\">{}</td><td>{}</td><td class=\"mid\">",
+		 html_part(token->id), html_text(token->name[0] ? token->name : STORE_ID_SHORT(token->id)),
+		 html_part(token->owner), html_text(token->owner), html_text(scopes), html_text(token->servers),
+		 html_text(state));
+	admin_page_time(tokens->page, token->created_us);
+	if (token->expires_us)
+		html_put(html, "</td><td class=\"wide\">{}</td><td class=\"mid\">", html_date(token->expires_us));
+	else
+		html_put(html, "</td><td class=\"wide\">never</td><td class=\"mid\">");
 	admin_page_time(tokens->page, token->used_us);
 	if (token->revoked_us)
 		html_put(html, "</td><td></td></tr>\n");
@@ -88,7 +119,8 @@ static int put_token(void *arg, const struct store_token *token)
 		html_put(html,
 			 "</td><td><a href=\"/admin/act/revoke/{}\" aria-label=\"Revoke {} of {}\">Revoke</a>"
 			 "</td></tr>\n",
-			 html_part(token->id), html_text(token->id), html_text(token->owner));
+			 html_part(token->id), html_text(token->name[0] ? token->name : token->id),
+			 html_text(token->owner));
 	return 0;
 }
 

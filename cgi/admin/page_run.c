@@ -12,6 +12,7 @@
 #include "lib/base/json.h"
 #include "lib/base/util.h"
 #include "lib/job/job.h"
+#include "lib/store/record/store_token.h"
 #include "pages.h"
 
 #define LAST_LINE 400 /* bytes of it */
@@ -50,10 +51,16 @@ static void put_facts(const struct view *view)
 			 "<a href=\"/admin/conversation?owner={}&amp;name={}\">{}</a></dd></div>\n",
 			 html_part(run->owner), html_part(run->conversation), html_text(run->conversation));
 	put_row(view, "Language", run->fingerprint[0] ? run->fingerprint : run->language);
-	if (run->token_id[0])
+	struct store_token token = {0};
+
+	if (run->token_id[0] && store_token_find(view->store, run->token_id, &token, NULL) == 0)
 		html_put(html,
-			 "<div><dt>Token</dt><dd><a class=\"id\" href=\"/admin/runs?token={}\">{}</a></dd></div>\n",
-			 html_part(run->token_id), html_text(run->token_id));
+			 "<div><dt>Token</dt><dd><a href=\"/admin/runs?token={}\">{}</a> <small class=\"id\">{}</small>"
+			 "</dd></div>\n",
+			 html_part(run->token_id), html_text(token.name[0] ? token.name : "(no name)"),
+			 html_text(run->token_id));
+	html_put(html, "<div><dt>Same code</dt><dd><a href=\"/admin/runs?same={}\">its runs</a></dd></div>\n",
+		 html_part(run->id));
 	put_row(view, "Network", run->network ? "yes" : "no");
 	put_row(view, "Live sandbox", run->sandbox_id);
 	put_row(view, "Task", run->task_id);
@@ -100,8 +107,8 @@ static void put_usage(const struct view *view)
 	put_use(view, "CPU time", html_duration(cpu_us), html_duration(limits.cpu_us), share_of(cpu_us, limits.cpu_us));
 	put_use(view, "Memory", html_size(use->memory_peak_bytes), html_size(limits.memory_bytes),
 		share_of(use->memory_peak_bytes, limits.memory_bytes));
-	html_put(view->html, "</tbody></table>\n<p class=\"note\">Set-up {}, {} start",
-		 html_duration(view->run->setup_us), html_text(view->run->warm ? "warm" : "cold"));
+	html_put(view->html, "</tbody></table>\n<p class=\"note\">Set-up {}{}", html_duration(view->run->setup_us),
+		 html_text(view->run->warm ? ", in a live sandbox" : ""));
 	if (view->run->compile.wall_us)
 		html_put(view->html, ", compiled in {}", html_duration(view->run->compile.wall_us));
 	html_put(view->html, ".</p></section>\n");
@@ -117,16 +124,20 @@ static int put_text(const struct view *view, const char *title, const struct sto
 	size_t length = 0;
 	int result = store_text_read(view->store, text, &data, &length, err);
 
-	html_put(view->html, "<section><h2>{} <small>{} · <a href=\"/admin/{}\">download</a></small></h2>\n",
-		 html_text(title), html_size((int64_t)text->length), html_text(address));
+	const bool removed = !text->data && !text->blob[0] && view->run->erased[0];
+
+	html_put(view->html, "<section><h2>{} ", html_text(title));
+	if (result == 0 && !removed && !length)
+		html_put(view->html, "<small>nothing</small></h2>\n");
+	else
+		html_put(view->html, "<small>{} · <a href=\"/admin/{}\">download</a></small></h2>\n",
+			 html_size((int64_t)text->length), html_text(address));
 	if (result < 0)
 		html_put(view->html, "<p class=\"error\">{}</p>\n", html_text(err->text));
-	else if (!text->data && !text->blob[0] && view->run->erased[0])
+	else if (removed)
 		admin_page_empty(view->page, "It was removed.");
-	else if (!length)
-		admin_page_empty(view->page, "Nothing.");
-	else
-		admin_page_text(view->page, data, length, address);
+	else if (length)
+		(streq(part, "code") ? admin_page_code : admin_page_text)(view->page, data, length, address);
 	html_put(view->html, "</section>\n");
 	/* the rest of the page is worth something */
 	return result == -ERR_CORRUPT || result == -ERR_NOT_FOUND ? 0 : result;
@@ -147,8 +158,6 @@ static int put_printed(const struct view *view, bool is_stderr, struct err *err)
 		 html_text(is_stderr ? "Standard error" : "Output"), html_size(size));
 	if (stream.length)
 		admin_page_text(view->page, stream.data, stream.length, NULL);
-	else
-		admin_page_empty(view->page, "Nothing yet.");
 	html_put(view->html, "</section>\n");
 	free(stream.data);
 	return 0;
@@ -215,12 +224,10 @@ static void put_entry(void *arg, const struct store_view_entry *entry)
 {
 	const struct view *view = arg;
 
-	html_put(view->html, "<tr><td class=\"n\">{}</td><td>{}</td><td>", html_plain(entry->n),
-		 html_text(entry->kind));
+	html_put(view->html, "<tr><td class=\"n\"><a href=\"/admin/audit/{}\">{}</a></td><td>{}</td><td>",
+		 html_plain(entry->n), html_plain(entry->n), html_text(entry->kind));
 	admin_page_time(view->page, entry->at_us);
-	html_put(view->html,
-		 "</td><td><details><summary>entry</summary><code class=\"entry\">{}</code></details></td></tr>\n",
-		 html_text(entry->entry));
+	html_put(view->html, "</td></tr>\n");
 }
 
 static int put_neighbours(const struct view *view, struct err *err)
@@ -264,8 +271,13 @@ static void put_title(const struct view *view)
 	html_put(view->html, "<div data-live=\"title\"><h1>");
 	admin_page_verdict(view->page, run->verdict);
 	html_put(view->html, " Run <span class=\"id\">{}</span></h1>\n", html_text(run->id));
-	if (run->state != STORE_RUNNING)
+	if (run->state != STORE_RUNNING) {
 		html_put(view->html, "<p class=\"message\">{}</p>\n", html_text(run->message));
+	} else {
+		html_put(view->html, "<p class=\"message\">It has been running for ");
+		admin_page_elapsed(view->page, view->page->now_us - run->created_us);
+		html_put(view->html, ".</p>\n");
+	}
 	if (run->erased[0])
 		html_put(view->html, "<p class=\"note\">Removed: {} ({}).</p>\n", html_text(run->erased),
 			 html_text(run->erased_why));
@@ -303,7 +315,7 @@ static int put_run(struct view *view, struct err *err)
 		result = page_run_tools(view->page, run, err);
 	if (result == 0) {
 		html_put(view->html, "<section><h2>Audit log</h2>\n");
-		admin_page_table(view->page, "", "Entry=n|Kind|When|Text");
+		admin_page_table(view->page, "", "Entry=n|Kind|When");
 		result = store_view_entries(view->store, &log, put_entry, view, err);
 		html_put(view->html, "</tbody></table></section>\n");
 	}

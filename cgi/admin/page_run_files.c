@@ -1,22 +1,20 @@
 /*
  * page_run_files.c - see pages.h.
  *
- * The files after the run first, then those that it found. Pictures are shown by the four types that browsers may show
- * in place; of a text that was changed both versions are read, within bounds, and their difference is shown.
+ * What the run changed comes first, as diff has it (job_diff.h); then the files after the run, and those that it found.
+ * Pictures are shown by the four types that browsers may show in place.
  */
 #include "pages.h"
 
 #include <string.h>
 
 #include "cgi/http/files.h"
-#include "lib/base/diff.h"
 #include "lib/base/util.h"
-#include "lib/store/blob/store_blob.h"
+#include "lib/job/job_diff.h"
 
 #define PICTURES_MAX 8 /* shown at once */
 #define FILES_MAX    500
-#define DIFFS_MAX    8
-#define DIFF_BYTES   (256 * 1024) /* of each side */
+#define CHANGES_MAX  (128 * 1024)
 
 struct listing {
 	struct admin_page *page;
@@ -55,48 +53,6 @@ static int put_file(void *arg, const struct store_execution_file *file)
 
 /* -------- differences --------------------------------------------------------------------------------- */
 
-/* Files of text that were changed, and what they were before. */
-struct changes {
-	struct {
-		char *name;
-		size_t length;
-		char before[SHA256_HEX_SIZE], after[SHA256_HEX_SIZE];
-	} files[DIFFS_MAX];
-	size_t count;
-};
-
-static int add_change(void *arg, const struct store_execution_file *file)
-{
-	struct changes *changes = arg;
-
-	if (!streq(file->change, "changed") || !str_starts(file->file.media_type, "text/") || !file->file.blob[0])
-		return 0;
-	changes->files[changes->count].name = xmemdup(file->file.name, file->file.name_length);
-	changes->files[changes->count].length = file->file.name_length;
-	memcpy(changes->files[changes->count].after, file->file.blob, SHA256_HEX_SIZE);
-	return ++changes->count == DIFFS_MAX;
-}
-
-static int add_before(void *arg, const struct store_execution_file *file)
-{
-	struct changes *changes = arg;
-
-	for (size_t i = 0; i < changes->count; i++)
-		if (changes->files[i].length == file->file.name_length &&
-		    memcmp(changes->files[i].name, file->file.name, file->file.name_length) == 0)
-			memcpy(changes->files[i].before, file->file.blob, SHA256_HEX_SIZE);
-	return 0;
-}
-
-static int read_blob(struct store *store, const char *sha256, char **ret, size_t *ret_length, struct err *err)
-{
-	auto_close int fd = -1;
-	int64_t size;
-	int result = store_blob_open(store, sha256, &fd, &size, err);
-
-	return result < 0 ? result : read_fd(fd, DIFF_BYTES, ret, ret_length, err);
-}
-
 /* Each line with its sign; the colour comes with it. */
 void page_run_files_diff(struct html *html, const char *diff)
 {
@@ -112,36 +68,19 @@ void page_run_files_diff(struct html *html, const char *diff)
 	}
 }
 
-static void put_diff(struct admin_page *page, const struct changes *changes, size_t at)
+int page_run_changes(struct admin_page *page, const struct store_execution *run, size_t most, struct err *err)
 {
-	struct store *store = page->exchange->server->store;
-	auto_free char *before = NULL, *after = NULL;
-	size_t before_length, after_length;
 	auto_buf struct buf diff = {0};
 
-	if (!changes->files[at].before[0] ||
-	    read_blob(store, changes->files[at].before, &before, &before_length, NULL) < 0 ||
-	    read_blob(store, changes->files[at].after, &after, &after_length, NULL) < 0)
-		return; /* the table has both for download */
-	buf_init(&diff, DIFF_BYTES);
-	diff_unified(before, before_length, after, after_length, DIFF_LINES, &diff);
-	html_put(&page->html, "<h3 class=\"name\">{}</h3>\n<pre dir=\"ltr\" tabindex=\"0\"><code>",
-		 html_bytes(changes->files[at].name, changes->files[at].length));
-	page_run_files_diff(&page->html, diff.data);
-	html_put(&page->html, "</code></pre>\n");
-}
+	buf_init(&diff, most);
+	int result = run->state == STORE_RUNNING || run->erased[0]
+			     ? 0
+			     : job_diff(page->exchange->server->store, run, &diff, err);
 
-static int put_diffs(struct admin_page *page, const struct store_execution *run, struct err *err)
-{
-	struct store *store = page->exchange->server->store;
-	struct changes changes = {0};
-	int result = store_execution_files(store, run->id, STORE_AFTER, add_change, &changes, err);
-
-	if (result == 0 && changes.count)
-		result = store_execution_files(store, run->id, STORE_BEFORE, add_before, &changes, err);
-	for (size_t i = 0; i < changes.count; i++) {
-		put_diff(page, &changes, i);
-		free(changes.files[i].name);
+	if (result == 0 && diff.length) {
+		html_put(&page->html, "<pre class=\"diff\" dir=\"ltr\" tabindex=\"0\"><code>");
+		page_run_files_diff(&page->html, diff.data);
+		html_put(&page->html, "</code></pre>\n");
 	}
 	return result;
 }
@@ -152,13 +91,15 @@ int page_run_files(struct admin_page *page, const struct store_execution *run, s
 	struct listing listing = {.page = page, .run = run};
 
 	html_put(&page->html, "<section><h2>Files</h2>\n");
-	int result = store_execution_files(store, run->id, STORE_AFTER, put_file, &listing, err);
+	int result = page_run_changes(page, run, CHANGES_MAX, err);
 
 	if (result == 0)
-		result = store_execution_files(store, run->id, STORE_BEFORE, put_file, &listing, err);
-	admin_page_table_end(page, (int64_t)listing.rows, "No files.");
+		result = store_execution_files(store, run->id, STORE_AFTER, put_file, &listing, err);
 	if (result == 0)
-		result = put_diffs(page, run, err);
+		result = store_execution_files(store, run->id, STORE_BEFORE, put_file, &listing, err);
+	admin_page_table_end(page, (int64_t)listing.rows, NULL);
+	if (!listing.rows)
+		html_put(&page->html, "<p class=\"note\">None.</p>\n");
 	html_put(&page->html, "</section>\n");
 	return result;
 }

@@ -17,7 +17,7 @@ int page_tokens(struct admin_page *page, const char *rest, struct err *err);
 int page_servers(struct admin_page *page, const char *rest, struct err *err); /* or one: ALIAS */
 int page_charts(struct admin_page *page, const char *rest, struct err *err);
 int page_health(struct admin_page *page, const char *rest, struct err *err); /* doctor: with its findings */
-int page_audit(struct admin_page *page, const char *rest, struct err *err);
+int page_audit(struct admin_page *page, const char *rest, struct err *err); /* N, verify */
 
 /* -------- the table of runs, for every view that lists some -------------------------------------------- */
 
@@ -34,6 +34,8 @@ int page_runs_table(struct admin_page *page, const struct store_view_filter *fil
 
 /* The files: what it found, what it left, with pictures and differences of texts. */
 int page_run_files(struct admin_page *page, const struct store_execution *run, struct err *err);
+/* What it changed of files as a diff, at most so many bytes; nothing, if it changed none. */
+int page_run_changes(struct admin_page *page, const struct store_execution *run, size_t most, struct err *err);
 /* A unified diff, each line with the colour of its sign. */
 void page_run_files_diff(struct html *html, const char *diff);
 /* What it called of other servers, as a timeline and as a table. */
