@@ -8,25 +8,28 @@
 -- 1. Who touched a file between two times?  SELECT * FROM file_history WHERE file = 'report.csv' AND at BETWEEN '2026-11-20' AND '2026-11-27';
 -- 2. What did a conversation do, step by step?  SELECT at, id, verdict, message, code_begins FROM recent WHERE owner = 'ann' AND conversation = 'chat' ORDER BY id;
 -- 3. Which runs hit the memory limit last week?  SELECT * FROM limit_hit WHERE "limit" = 'memory' AND at >= datetime('now', '-7 days');
--- 4. What was erased, when, by whom?  SELECT at, actor, owner, object, facts, details FROM audit_log WHERE kind = 'content.erase';
--- 5. What did a run change in files?  SELECT file, change, size, sha256 FROM file_history WHERE run = 'ID';
--- 6. Which token was used, from which address?  SELECT at, id, token, client_address FROM recent WHERE owner = 'ann';
--- 7. Which tools were called, with which arguments?  SELECT at, run, server, tool, arguments FROM call;
--- 8. What is running now?  SELECT * FROM recent WHERE state = 'running';
--- 9. What did it cost?  SELECT day, owner, runs, cpu_seconds, bytes FROM usage_by_owner_and_day;
--- 10. Who signed in to the admin page, who looked at what?  SELECT at, kind, token, run, client_address FROM audit_log WHERE kind GLOB 'admin.*';
--- 11. Does a text stand in the record?  SELECT id FROM execution WHERE instr(code, 'TEXT') OR instr(stdout, 'TEXT') OR instr(stderr, 'TEXT');
--- 12. What was denied, in which run?  SELECT * FROM denial ORDER BY at DESC;
--- 13. Which run belongs to an X-Request-Id?  SELECT * FROM recent WHERE request_id = 'ID';
--- 14. What happened between two times?  SELECT * FROM audit_log WHERE at BETWEEN '2026-11-27 14:00' AND '2026-11-27 14:10';
--- 15. Which client program asked?  SELECT client, count(*) FROM recent GROUP BY client;
--- 16. What changed in the configuration?  SELECT * FROM config_change;
--- 17. On which interpreter did it run?  SELECT fingerprint, description FROM execution JOIN runtime ON hash = runtime WHERE id = 'ID';
--- 18. Which runs were the slowest, the largest?  SELECT id, owner, wall_ms, bytes FROM recent ORDER BY wall_ms DESC LIMIT 10;
--- 19. Which runs had secrets?  SELECT at, id, owner, secrets FROM recent WHERE secrets > 0;
--- 20. Which code ran under several owners?  SELECT substr(code, 1, 60), group_concat(DISTINCT owner) FROM execution WHERE erased IS NULL GROUP BY coalesce(code_blob, code) HAVING count(DISTINCT owner) > 1;
--- 21. Who uploaded a file, and who downloaded it?  SELECT at, change, token, client_address FROM file_history WHERE file = 'report.csv' AND change IN ('uploaded', 'downloaded');
--- 22. Is the log without gaps?  SELECT count(*) = max(n) + 1 FROM audit;
+-- 4. When was a run recorded, and does its row say so still?  SELECT l.at, l.kind, l.kind = 'run.begin' OR (l.result, l.facts ->> '$.stdout_bytes') = (x.verdict, x.stdout_bytes) AS holds FROM audit_log AS l JOIN execution AS x ON x.id = l.run WHERE x.id = 'ID' AND l.kind GLOB 'run.*';
+-- 5. What was erased, when, by whom?  SELECT at, actor, owner, object, facts, details FROM audit_log WHERE kind = 'content.erase';
+-- 6. What did a run change in files?  SELECT file, change, size, sha256 FROM file_history WHERE run = 'ID';
+-- 7. Which token was used, from which address?  SELECT at, id, token, client_address FROM recent WHERE owner = 'ann';
+-- 8. Which tools were called, with which arguments?  SELECT at, run, server, tool, arguments FROM call;
+-- 9. What is running now?  SELECT * FROM recent WHERE state = 'running';
+-- 10. What did it cost?  SELECT day, owner, runs, cpu_seconds, bytes FROM usage_by_owner_and_day;
+-- 11. Who signed in to the admin page, who looked at what?  SELECT at, kind, token, run, client_address FROM audit_log WHERE kind GLOB 'admin.*';
+-- 12. Does a text stand in the record?  SELECT id FROM execution WHERE instr(code, 'TEXT') OR instr(stdout, 'TEXT') OR instr(stderr, 'TEXT');
+-- 13. What was denied, in which run?  SELECT * FROM denial ORDER BY at DESC;
+-- 14. Which run belongs to an X-Request-Id?  SELECT * FROM recent WHERE request_id = 'ID';
+-- 15. What happened between two times?  SELECT * FROM audit_log WHERE at BETWEEN '2026-11-27 14:00' AND '2026-11-27 14:10';
+-- 16. Which client program asked?  SELECT client, count(*) FROM recent GROUP BY client;
+-- 17. What changed in the configuration?  SELECT * FROM config_change;
+-- 18. On which interpreter did it run?  SELECT fingerprint, description FROM execution JOIN runtime ON hash = runtime WHERE id = 'ID';
+-- 19. Who uploaded a file?  SELECT at, owner, token, client_address FROM file_history WHERE file = 'report.csv' AND change = 'uploaded';
+-- 20. Who downloaded it?  SELECT at, owner, token, client_address FROM file_history WHERE file = 'report.csv' AND change = 'downloaded';
+-- 21. Which runs were the slowest, the largest?  SELECT id, owner, wall_ms, bytes FROM recent ORDER BY wall_ms DESC LIMIT 10;
+-- 22. Which runs had secrets?  SELECT at, id, owner, secrets FROM recent WHERE secrets > 0;
+-- 23. Which code ran under several owners?  SELECT substr(code, 1, 60), group_concat(DISTINCT owner) FROM execution WHERE erased IS NULL GROUP BY coalesce(code_blob, code) HAVING count(DISTINCT owner) > 1;
+-- 24. Did the same code give the same result since?  SELECT n.id, n.owner, (n.verdict, n.stdout) IS (o.verdict, o.stdout) AS same FROM execution AS o JOIN execution AS n ON n.code = o.code WHERE o.id = 'ID' ORDER BY n.id;
+-- 25. Is the log without gaps?  SELECT count(*) = max(n) + 1 FROM audit;
 --
 -- The program embeds this text and runs it once, in one transaction, on an empty file. It refuses a file with another
 -- application_id and one whose user_version is higher than it knows. Only lib/store writes here, through one connection a process.
