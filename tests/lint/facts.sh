@@ -48,6 +48,14 @@ if [ -e "$guide" ]; then
 	}' "$guide")
 fi
 
+# A member of the configuration that nothing reads promises something.
+members=lib/base/config.c
+[ ! -e "$members" ] || while read -r part member; do
+	checked=$((checked + 1))
+	grep -rqE "(->|\.)$part\.$member\b|\b$part(->|\.)$member\b" --include='*.[ch]' --include='*.def' --exclude='config.[ch]' lib cgi cli jail ||
+		finding "$members: nothing reads the member $part.$member"
+done < <(sed -nE 's/^\t(PART|FLAGGED)\(([a-z_]+), ([a-z_]+),.*/\2 \3/p' "$members")
+
 # The kinds of the audit log: docs/audit.md has a row for each, and a test finds an entry of each.
 kinds=lib/store/audit/store_audit.h
 [ ! -e "$kinds" ] || while read -r kind; do
