@@ -23,6 +23,7 @@
 
 #define RETRY_SECONDS 5
 #define SAMPLE_US     (60 * INT64_C(1000000))
+#define KINDS_US      (600 * INT64_C(1000000))
 
 bool monitor_token(const struct http_exchange *exchange)
 {
@@ -55,10 +56,16 @@ static void set_tasks(void *arg, const char *state, int64_t count)
 	metrics_set(METRIC_TASKS, state, count);
 }
 
+static void set_kind(void *arg, const char *kind, int64_t bytes)
+{
+	(void)arg;
+	metrics_set(METRIC_CONTENT, kind, bytes);
+}
+
 /* Counting all contents takes milliseconds: once a minute. What cannot be read stays as it was: /readyz says why. */
 static void sample_record(struct server *server)
 {
-	static _Atomic int64_t next_us;
+	static _Atomic int64_t next_us, next_kinds_us;
 	const int64_t now = clock_monotonic_us();
 	struct store_view_sizes sizes;
 	int64_t backlog;
@@ -66,6 +73,10 @@ static void sample_record(struct server *server)
 	store_view_tasks(server->store, set_tasks, NULL, NULL);
 	if (store_search_backlog(server->store, &backlog, NULL) == 0)
 		metrics_set(METRIC_INDEX, NULL, backlog);
+	if (now >= next_kinds_us) {
+		next_kinds_us = now + KINDS_US;
+		store_view_kinds(server->store, set_kind, NULL, NULL);
+	}
 	if (now < next_us || store_view_sizes(server->store, &sizes, NULL) < 0)
 		return;
 	next_us = now + SAMPLE_US;

@@ -348,6 +348,11 @@ lacking() {
 	done
 }
 
+@test "each panel of the dashboard has a description" {
+	run -0 jq -r '.panels[] | select(.type != "row" and (.description // "") == "").title' "$SP_ROOT/docs/grafana.json"
+	[ -z "$output" ]
+}
+
 @test "the alert rules name metrics that exist" {
 	promtool check rules "$SP_ROOT/docs/alerts.yml"
 	start_stack

@@ -106,6 +106,11 @@ enum { STORE_VIEW_OWNER_COLUMNS(COLUMN_NAME, COLUMN_NAME, COLUMN_NAME) VIEW_OWNE
 	X(VIEW_TASKS, READ, /* states without any, too */                                                              \
 	  "SELECT column1, (SELECT count(*) FROM task WHERE state = column1) FROM (VALUES ('working'), "              \
 	  "('completed'), ('failed'), ('cancelled'))")                                                                 \
+	X(VIEW_KINDS, READ, /* length() of a value reads its header alone */                                           \
+	  "SELECT coalesce(sum(code_bytes), 0), coalesce(sum(stdin_bytes), 0), coalesce(sum(coalesce(stdout_bytes, "   \
+	  "0) + coalesce(stderr_bytes, 0)), 0), (SELECT coalesce(sum(bytes), 0) FROM conversation), (SELECT "          \
+	  "coalesce(sum(length(arguments) + length(result)), 0) FROM tool_call), (SELECT "                             \
+	  "coalesce(sum(length(block)), 0) FROM search_data) FROM execution WHERE erased IS NULL")                     \
 	X(VIEW_BLOBS, READ, "SELECT coalesce(sum(size), 0) FROM blob")                                                 \
 	X(VIEW_AUDIT, READ,                                                                                            \
 	  "SELECT (SELECT coalesce(max(n), -1) + 1 FROM audit), coalesce((SELECT max(at_us) FROM audit WHERE object "  \

@@ -323,6 +323,18 @@ int store_view_sandboxes(struct store *store, int64_t *ret, struct err *err)
 	return 0;
 }
 
+int store_view_kinds(struct store *store, void (*each)(void *arg, const char *kind, int64_t bytes), void *arg,
+		     struct err *err)
+{
+	static const char *const kinds[] = {"code", "input", "output", "files", "calls", "index"};
+	auto_read struct query q = view_read(store, SQL_VIEW_KINDS, err);
+	const int found = query_next(&q, err);
+
+	for (int i = 0; found > 0 && i < (int)ARRAY_SIZE(kinds); i++)
+		each(arg, kinds[i], query_int(&q, i));
+	return MIN(found, 0);
+}
+
 int store_view_tasks(struct store *store, void (*each)(void *arg, const char *state, int64_t count), void *arg,
 		     struct err *err)
 {

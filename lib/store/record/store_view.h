@@ -59,6 +59,9 @@ struct store_view_sizes {
 	int64_t blobs_bytes, audit_entries, backup_us;
 };
 int store_view_sizes(struct store *store, struct store_view_sizes *ret, struct err *err);
+/* Bytes of the record by kind: code, input, output, files, calls, index. Looks at every run. */
+int store_view_kinds(struct store *store, void (*each)(void *arg, const char *kind, int64_t bytes), void *arg,
+		     struct err *err);
 int store_view_tasks(struct store *store, void (*each)(void *arg, const char *state, int64_t count), void *arg,
 		     struct err *err);
 
