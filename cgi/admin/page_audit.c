@@ -85,8 +85,15 @@ static void put_about(struct html *html, const struct store_audit_line *line)
 	if (conversation && owner)
 		html_put(html, "<a href=\"/admin/conversation?owner={}&amp;name={}\">{}</a>", html_part(owner),
 			 html_part(conversation), html_text(conversation));
-	if (!run && !file && !conversation)
-		html_put(html, "<span class=\"id\">{}</span>", html_text(line->columns[STORE_AUDIT_LINE_OBJECT]));
+	const char *object = line->columns[STORE_AUDIT_LINE_OBJECT], *id = object ? strchr(object, ':') : NULL;
+
+	if (run || file || conversation)
+		return;
+	if (id && strlen(id + 1) == ID_SIZE - 1) /* an entry of its own has all of it */
+		html_put(html, "{} <span class=\"id\">{}</span>", html_bytes(object, (size_t)(id - object)),
+			 html_text(STORE_ID_SHORT(id + 1)));
+	else
+		html_put(html, "<span class=\"id\">{}</span>", html_text(object));
 }
 
 static int put_line(void *arg, const struct store_audit_line *line)
@@ -98,8 +105,12 @@ static int put_line(void *arg, const struct store_audit_line *line)
 	if (!table->rows++)
 		admin_page_table(table->page, "log", "When (UTC)|What|Who|From=wide|About|Result=mid|Entry=n");
 	table->last = line->n;
-	html_put(html, "<tr><td><time datetime=\"{}\">{}</time></td><td class=\"name\">{}", html_iso(line->at_us),
-		 html_date(line->at_us), html_text(line->columns[STORE_AUDIT_LINE_KIND]));
+	const struct html_value date = html_date(line->at_us);
+
+	html_put(html,
+		 "<tr><td><time datetime=\"{}\"><span class=\"day\">{}</span>{}</time></td><td>{}",
+		 html_iso(line->at_us), html_bytes(date.room, 11), html_bytes(date.room + 11, 8),
+		 html_text(line->columns[STORE_AUDIT_LINE_KIND]));
 	put_facts(html, line->columns[STORE_AUDIT_LINE_FACTS]);
 	html_put(html, "</td><td class=\"name\">{} <small>{}</small></td>",
 		 html_text(line->columns[STORE_AUDIT_LINE_OWNER]),

@@ -15,9 +15,11 @@ import { Stack, root, run, until } from '../clients/stack.js';
 const ROWS = 100_000, FIRST_VIEW_US = 300_000, WIRE_BYTES = 150_000;
 const ATTACK = '"><script>window.attacked=1</script>';
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
-const LOOKS = [['light', 1280], ['dark', 1280], ['light', 320], ['dark', 320]];
+const LOOKS = [['light', 1280], ['dark', 1280], ['light', 390], ['dark', 320]];
+const EMPTY = ['/admin/', '/admin/runs', '/admin/owners', '/admin/servers', '/admin/charts', '/admin/audit', '/admin/audit?kind=bless'];
 
 let stack, browser, token, attacked, attackedOwner;
+const empty = []; /* what was found in views of a record without a run */
 
 async function makeToken(name = 'page') {
 	const { stdout, stderr } = await stack.cli(['token', 'add', '--owner', 'ops', '--name', name, '--scope', 'admin', '--json']);
@@ -55,23 +57,51 @@ async function signIn(page, where = '/admin/', text = token.token) {
 	await page.waitForSelector('header.top');
 }
 
+/* What axe finds in a page, and what else must not be in it. */
+async function look(page, view) {
+	await page.evaluate(`${axe}; 0`);
+	const result = await page.evaluate(() => axe.run({ runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'] }));
+	const state = await page.evaluate(() => ({
+		attacked: window.attacked,
+		inline: [...document.scripts].filter((script) => !script.src).length,
+		wide: document.documentElement.scrollWidth - document.documentElement.clientWidth,
+		strange: document.querySelectorAll('main script, main [onerror], main [style], main iframe').length,
+	}));
+	assert.deepEqual(state, { attacked: undefined, inline: 0, wide: 0, strange: 0 }, view);
+	return result.violations.map((violation) => `${view}: ${violation.id}: ${violation.nodes.map((node) => node.html).slice(0, 2).join(' ')}`);
+}
+
+async function lookAtEmpty() {
+	for (const [scheme, width] of LOOKS) {
+		const { context, page } = await open({ scheme, width });
+		await signIn(page);
+		for (const view of EMPTY) {
+			await page.goto(stack.base + view);
+			empty.push({ view, width, found: await look(page, view), says: await page.locator('.empty').count() });
+		}
+		await context.close();
+	}
+}
+
 const views = () => [
 	'/admin/', '/admin/runs', `/admin/runs?text=${encodeURIComponent(ATTACK)}&verdict=failed`, '/admin/runs?owner=nobody', `/admin/run/${attacked}`,
 	'/admin/run/01932c00-0000-7000-8000-000000000000', `/admin/conversation?owner=${attackedOwner}&name=chat`, '/admin/owners', '/admin/tokens', '/admin/servers',
-	'/admin/charts', '/admin/health/doctor', '/admin/audit', '/admin/act/token/', `/admin/act/revoke/${token.id}`, `/admin/act/forget/${attacked}`, `/admin/act/replay/${attacked}`,
+	'/admin/charts', '/admin/charts?by=owner&since=7d', '/admin/charts?by=language&since=1h', '/admin/health/doctor', '/admin/audit', '/admin/audit/0',
+	'/admin/audit/verify', '/admin/audit?since=garbage', '/admin/runs?order=slowest&denied=yes', '/admin/act/token/', `/admin/act/revoke/${token.id}`, `/admin/act/forget/${attacked}`, `/admin/act/replay/${attacked}`,
 ];
 
 describe('the admin page', { concurrency: false }, () => {
 	before(async () => {
 		stack = await Stack.start({ env: { SALLYPORT_ADMIN_ENABLED: 'true', SALLYPORT_GATEWAY_HTTP_SSE: 'false' } });
 		token = await makeToken(ATTACK);
+		browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: ['--no-sandbox'] });
+		await lookAtEmpty();
 		const file = { code: `open('notes.txt', 'w').write('<script>window.attacked=1</script>\\n')\nopen('"><img src=x onerror=attacked=1>.html', 'w').write('<script>')`, language: 'python' };
 		await stack.run({ ...file, conversationId: ATTACK });
 		await stack.run({ ...file, code: file.code.replace('</script>', '</script>changed'), conversationId: ATTACK });
 		const rows = await run('/usr/bin/python3', [path.join(root, 'tests/admin/rows.py'), path.join(stack.state, 'data/sallyport.db'), String(ROWS)]);
 		assert.equal(rows.code, 0, rows.stderr);
 		[attacked, attackedOwner] = rows.stdout.trim().split(' ');
-		browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: ['--no-sandbox'] });
 	});
 	after(async () => {
 		await browser?.close();
@@ -100,29 +130,24 @@ describe('the admin page', { concurrency: false }, () => {
 		await context.close();
 	});
 
+	test('views of a record without a run say so', () => {
+		assert.deepEqual(empty.flatMap(({ found }) => found), []);
+		assert.equal(empty.length, LOOKS.length * EMPTY.length);
+		for (const view of ['/admin/', '/admin/runs', '/admin/servers', '/admin/charts', '/admin/audit?kind=bless'])
+			assert.ok(empty.filter((one) => one.view === view).every(({ says }) => says > 0), view);
+	});
+
 	for (const [scheme, width] of LOOKS)
 		test(`every view, ${scheme}, ${width} px: no script of others, no violation, nothing that axe finds`, async () => {
 			const { context, page, faults } = await open({ scheme, width });
 			await page.goto(`${stack.base}/admin/`);
 			const found = [];
-			const look = async (view) => {
-				await page.evaluate(`${axe}; 0`);
-				const result = await page.evaluate(() => axe.run({ runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'] }));
-				for (const violation of result.violations) found.push(`${view}: ${violation.id}: ${violation.nodes.map((node) => node.html).slice(0, 2).join(' ')}`);
-				const state = await page.evaluate(() => ({
-					attacked: window.attacked,
-					inline: [...document.scripts].filter((script) => !script.src).length,
-					wide: document.documentElement.scrollWidth - document.documentElement.clientWidth,
-					strange: document.querySelectorAll('main script, main [onerror], main [style], main iframe').length,
-				}));
-				assert.deepEqual(state, { attacked: undefined, inline: 0, wide: 0, strange: 0 }, view);
-			};
-			await look('sign-in');
+			found.push(...(await look(page, 'sign-in')));
 			await signIn(page);
 			for (const view of views()) {
 				await page.goto(stack.base + view);
 				await page.waitForSelector('h1');
-				await look(view);
+				found.push(...(await look(page, view)));
 			}
 			assert.deepEqual(found, []);
 			assert.deepEqual(faults, []);
@@ -199,6 +224,18 @@ describe('the admin page', { concurrency: false }, () => {
 		await page.keyboard.type('jk/'); /* in a field keys are letters */
 		assert.equal(await page.inputValue('#search'), 'jk/');
 		assert.deepEqual(faults, []);
+		await context.close();
+	});
+
+	test('ages and elapsed times go on', async () => {
+		const { context, page } = await open();
+		await signIn(page);
+		await page.click('text=Pause updating');
+		const age = page.locator('[data-live=last] [data-age]').first();
+		const shown = await age.textContent();
+		assert.match(shown, / ago$/);
+		await page.evaluate(() => document.querySelector('[data-live=last] [data-age]').dataset.age = '59'); /* as if it had come so */
+		await until('the age to go on', async () => Number.parseInt(await age.textContent(), 10) > 59);
 		await context.close();
 	});
 
