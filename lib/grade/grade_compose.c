@@ -103,6 +103,7 @@ static void compose_script(const struct grade_sample *sample, struct grade_sourc
 {
 	const struct grade_task *task = sample->task;
 	const struct grade_text *alone = &grade_texts[task->tongue].alone;
+	const char *test = task->test ? task->test : "";
 	auto_free char *program = grade_sample_program(sample);
 	bool python = task->tongue == GRADE_PYTHON;
 	auto_buf struct buf text = {0};
@@ -113,12 +114,13 @@ static void compose_script(const struct grade_sample *sample, struct grade_sourc
 
 		buf_printf(&text, "%s\nsallyport_sample = ", task->before);
 		json_print(&text, code);
-		buf_printf(&text, "\n%s\n", task->test);
-	} else {
-		buf_printf(&text, "%s\n%s\n", program, task->test ? task->test : "");
+		buf_putc(&text, '\n');
+		*program = '\0';
 	}
+	buf_puts(&text, test);
 	add_text(ret, python ? "alone.py" : "alone.cjs", alone->data, alone->length);
-	add_buf(ret, python ? "program.py" : "program.js", &text);
+	add_text(ret, python ? "program.py" : "program.js", program, strlen(program));
+	add_buf(ret, python ? "tests.py" : "tests.js", &text);
 }
 
 /* -------- C++ ----------------------------------------------------------------------------------------- */

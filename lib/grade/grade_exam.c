@@ -3,9 +3,9 @@
  *
  * In one process the order is: the harness (jail/guest/exam/alone.*) reads the nonce from the pipe that is its standard
  * input, duplicates standard output to a descriptor of a random number, puts /dev/null and standard error in the places
- * of 0 and 1, and starts code and tests. When the tests are through, or one has failed, it writes the nonce and a word
- * to that descriptor. We look for the nonce in what came out: what comes before it, or without it, is output of the
- * code and says nothing. Limits are those of the language, as CPU time; the wall clock has twice that and a second.
+ * of 0 and 1, and starts code and tests. When the tests are through, or one has failed, it writes a proof and a word to
+ * that descriptor. We look for the proof at the end of what came out: what comes before it, or without it, is output of
+ * the code and says nothing. Limits are those of the language, as CPU time; the wall clock has twice that and a second.
  */
 #include "grade_exam.h"
 #include "grade_pool.h"
@@ -23,6 +23,7 @@
 #define COMPILE_US   120000000LL
 #define PIDS         64
 #define NONCE        32 /* hexadecimal digits */
+#define LAST_WORD    4096 /* bytes of output, in which the harness' word is */
 
 bool grade_exam_compiles(const struct grade_task *task)
 {
@@ -92,6 +93,30 @@ bool grade_exam_again(const struct grade_exam *exam, const struct grade_task *ta
 
 /* -------- in one process ------------------------------------------------------------------------------ */
 
+/* What the harness said at the end, behind its proof: the nonce, or in an interpreter, where that could be found, the
+ * hash of the nonce and of all that follows, in hexadecimal. NULL: there is none. */
+static const char *find_proof(const struct grade_task *task, const char *text, size_t length, const char *nonce)
+{
+	const bool compiled = grade_exam_compiles(task);
+	const size_t proof = compiled ? NONCE : SHA256_HEX_SIZE - 1;
+
+	for (size_t at = length > LAST_WORD ? length - LAST_WORD : 0; at + proof < length; at++) {
+		const char *said = text + at + proof;
+		bool word = str_starts(said, "passed\n") || str_starts(said, "wrong\n") || str_starts(said, "error\n");
+		char hash[SHA256_HEX_SIZE];
+
+		if (!word)
+			continue;
+		struct sha256 *digest = sha256_new();
+		sha256_add(digest, nonce, NONCE);
+		sha256_add(digest, said, length - at - proof);
+		sha256_finish(digest, hash);
+		if (memcmp(text + at, compiled ? nonce : hash, proof) == 0)
+			return said;
+	}
+	return NULL;
+}
+
 static void judge_alone(const struct grade_task *task, const struct jail_once *once, const char *nonce,
 			struct grade_exam_result *result)
 {
@@ -106,15 +131,15 @@ static void judge_alone(const struct grade_task *task, const struct jail_once *o
 		return;
 	if (jail_once_output(once, 1, GRADE_EXAM_OUTPUT, &text, &length, NULL) < 0)
 		return;
-	const char *proof = memmem(text, length, nonce, NONCE);
-	if (!proof)
+	const char *said = find_proof(task, text, length, nonce);
+	if (!said)
 		return;
 	result->premature = false;
-	/* What follows the nonce: "passed", "wrong\nTEXT", "error\nTEXT". */
-	const char *line = strchr(proof + NONCE, '\n'), *why = line ? line + 1 : "";
-	if (str_starts(proof + NONCE, "passed\n"))
+	/* "passed\n", "wrong\nTEXT", "error\nTEXT" */
+	const char *why = strchr(said, '\n') + 1;
+	if (str_starts(said, "passed\n"))
 		GRADE_SAY(result, GRADE_AC, "passed");
-	else if (str_starts(proof + NONCE, "wrong\n"))
+	else if (str_starts(said, "wrong\n"))
 		GRADE_SAY(result, GRADE_WA, "failed: %s", *why ? why : "an assertion");
 	else
 		GRADE_SAY(result, GRADE_RTE, "failed: %s", why);
