@@ -4,12 +4,13 @@
  * C++ and Go, split: two programs. The tests' one has the task's text up to the function and a stub in its place
  * (split.hpp, split.go); the other has the sample, and serves the stub's calls.
  *
- * C++ as one program: the tests come before the code, with the function only declared, so that the code's macros and
- * overloads cannot change what the tests say; main is in another file. Included are the headers that the task names;
- * those that samples use to take for granted are added only where the program does not compile otherwise
- * (GRADE_USUAL_HEADERS). Either way a library may have a function of the tested one's name, and one that fits the
- * tests' arguments better (strlen). So the tests call the tested function by a reference of exactly its type. Go: files
- * of one package; of the imports that a task brings each file has those that it uses, because Go refuses the others.
+ * C++ as one program: tests and code are two files, of which the second shows the first its function only (seal.sh),
+ * so that neither macros nor functions of the code's can change what the tests say; main is in a third. A template has
+ * to be in the tests' file, behind them. Included are the headers that the task names; those that samples use to take
+ * for granted are added only where the program does not compile otherwise (GRADE_USUAL_HEADERS). Either way a library
+ * may have a function of the tested one's name, and one that fits the tests' arguments better (strlen). So the tests
+ * call the tested function by a reference of exactly its type. Go: files of one package, and what knows the nonce in
+ * another; of the imports that a task brings each file has those that it uses, because Go refuses the others.
  */
 #include <ctype.h>
 #include <string.h>
@@ -56,8 +57,14 @@ static const char alone_js[] =
 static const char alone_cpp[] =
 #include "exam/alone.cpp.inc"
 	;
+static const char seal_sh[] =
+#include "exam/seal.sh.inc"
+	;
 static const char alone_go[] =
 #include "exam/alone.go.inc"
+	;
+static const char sealed_go[] =
+#include "exam/sealed.go.inc"
 	;
 static const char assert_go[] =
 #include "exam/assert.go.inc"
@@ -233,74 +240,98 @@ static void put_replaced(struct buf *text, const struct cpp_function *function, 
 	buf_printf(text, "#undef %s\n", function->name);
 }
 
-/* One program: the function is only declared before the tests, which get the one of exactly this type. */
-static void put_cpp_alone(struct buf *text, const struct cpp_function *function, const struct grade_sample *sample)
+/* The tests of one program, which know the function by its declaration. */
+static void put_cpp_tested(struct buf *text, const struct cpp_function *function, const char *test)
 {
-	const char *test = sample->task->test;
-
-	if (!function->signature) {
-		buf_printf(text, "%s\n%s\n", function->head, sample->text);
-		return put_cpp_tests(text, test);
-	}
 	buf_add(text, function->head, (size_t)(function->signature - function->head));
 	buf_printf(text, "%s;\n", function->signature);
 	if (function->replaced)
 		put_replaced(text, function, test, false);
 	else
 		put_cpp_tests(text, test);
-	buf_printf(text, "\n%s{\n%s\n%s", function->signature, sample->text, sample->task->closes ? "}\n" : "");
 }
 
-static void put_cpp_part(struct buf *text, const struct cpp_function *function, const struct grade_sample *sample,
-			 enum grade_part part)
+/* The code, with what its task has before it. */
+static void put_cpp_code(struct buf *text, const struct cpp_function *function, const struct grade_sample *sample)
 {
-	size_t before = (size_t)(function->signature - function->head);
-
-	if (part == GRADE_TESTS) {
-		buf_add(text, function->head, before);
-		put_replaced(text, function, sample->task->test, true);
-		buf_puts(text, "#include \"tests.hpp\"\n");
-		return;
-	}
-	buf_puts(text, "#define main sallyport_their_main\n");
 	if (!sample->whole)
-		buf_printf(text, "%.*s%s{\n", (int)before, function->head, function->signature);
-	buf_printf(text, "%s\n%s#undef main\n", sample->text, sample->task->closes && !sample->whole ? "}\n" : "");
-	put_type(text, function);
-	buf_printf(text,
-		   "int main()\n{\n\treturn sallyport::server<decltype(sallyport_type_of_%s)>::serve("
-		   "[](auto &&...a) -> decltype(auto) { return ::%s(static_cast<decltype(a)>(a)...); });\n}\n",
-		   function->name, function->name);
+		buf_printf(text, "%s{\n", function->head);
+	buf_printf(text, "%s\n%s", sample->text, sample->task->closes && !sample->whole ? "}\n" : "");
+}
+
+static void add_cpp_alone(const struct cpp_function *function, const struct grade_sample *sample, const char *headers,
+			  struct grade_source *ret)
+{
+	const bool sealed = function->signature && !str_starts(function->signature, "template");
+	auto_buf struct buf tests = {0}, code = {0};
+
+	buf_init(&tests, PROGRAM_BYTES);
+	buf_init(&code, PROGRAM_BYTES);
+	buf_puts(&tests, headers);
+	if (!function->signature) {
+		buf_printf(&tests, "%s\n%s\n", function->head, sample->text);
+		put_cpp_tests(&tests, sample->task->test);
+	} else {
+		put_cpp_tested(&tests, function, sample->task->test);
+	}
+	buf_puts(sealed ? &code : &tests, sealed ? headers : "\n");
+	if (sealed)
+		put_cpp_code(&code, function, sample);
+	else if (function->signature)
+		buf_printf(&tests, "%s{\n%s\n%s", function->signature, sample->text,
+			   sample->task->closes ? "}\n" : "");
+	/* The beginning of the first file comes before those of the others. */
+	add_text(ret, "alone.cpp", grade_texts[GRADE_CPP].alone.data, grade_texts[GRADE_CPP].alone.length);
+	add_buf(ret, "main.cpp", &tests);
+	if (!sealed)
+		return;
+	add_buf(ret, "zcode.cpp", &code);
+	add_text(ret, "seal.sh", seal_sh, sizeof(seal_sh) - 1);
+	ret->wrapper = xasprintf("/bin/sh,/data/seal.sh,%s", function->name);
+}
+
+/* One of two programs. */
+static void add_cpp_part(const struct cpp_function *function, const struct grade_sample *sample, enum grade_part part,
+			 const char *headers, struct grade_source *ret)
+{
+	const char *name = function->name;
+	auto_buf struct buf text = {0};
+
+	buf_init(&text, PROGRAM_BYTES);
+	buf_printf(&text, "#include \"split.hpp\"\n%s", headers);
+	add_text(ret, "split.hpp", split_cpp, sizeof(split_cpp) - 1);
+	if (part == GRADE_TESTS) {
+		buf_add(&text, function->head, (size_t)(function->signature - function->head));
+		put_replaced(&text, function, sample->task->test, true);
+		buf_puts(&text, "#include \"tests.hpp\"\n");
+		add_text(ret, "tests.hpp", tests_cpp, sizeof(tests_cpp) - 1);
+	} else {
+		buf_puts(&text, "#define main sallyport_their_main\n");
+		put_cpp_code(&text, function, sample);
+		buf_puts(&text, "#undef main\n");
+		put_type(&text, function);
+		buf_printf(&text,
+			   "int main()\n{\n\treturn sallyport::server<decltype(sallyport_type_of_%s)>::serve("
+			   "[](auto &&...a) -> decltype(auto) { return ::%s(static_cast<decltype(a)>(a)...); });\n}\n",
+			   name, name);
+	}
+	add_buf(ret, "main.cpp", &text);
 }
 
 static void compose_cpp(const struct grade_sample *sample, enum grade_part part, enum grade_headers headers,
 			struct grade_source *ret)
 {
-	const char *test = sample->task->test;
+	const char *before = headers == GRADE_USUAL_HEADERS ? cpp_usual : "";
 	struct cpp_function function;
-	auto_buf struct buf text = {0};
 
 	read_function(sample->task, &function);
-	buf_init(&text, PROGRAM_BYTES);
-	if (part != GRADE_ALONE)
-		buf_puts(&text, "#include \"split.hpp\"\n");
-	if (headers == GRADE_USUAL_HEADERS)
-		buf_puts(&text, cpp_usual);
 	if (part == GRADE_ALONE)
-		put_cpp_alone(&text, &function, sample);
+		add_cpp_alone(&function, sample, before, ret);
 	else if (function.replaced)
-		put_cpp_part(&text, &function, sample, part);
-	if (part == GRADE_ALONE) /* the first file, whose beginning comes before that of the code */
-		add_text(ret, "alone.cpp", grade_texts[GRADE_CPP].alone.data, grade_texts[GRADE_CPP].alone.length);
-	if (part == GRADE_ALONE || function.replaced)
-		add_buf(ret, "main.cpp", &text);
-	if (part != GRADE_ALONE)
-		add_text(ret, "split.hpp", split_cpp, sizeof(split_cpp) - 1);
-	if (part == GRADE_TESTS)
-		add_text(ret, "tests.hpp", tests_cpp, sizeof(tests_cpp) - 1);
-	if (strstr(text.data, "boost/any.hpp"))
+		add_cpp_part(&function, sample, part, before, ret);
+	if (grade_source_contains(ret, "boost/any.hpp"))
 		add_text(ret, "boost/any.hpp", cpp_any, sizeof(cpp_any) - 1);
-	if (strstr(function.head, "<openssl/") || strstr(test, "<openssl/"))
+	if (strstr(function.head, "<openssl/") || strstr(sample->task->test, "<openssl/"))
 		ret->library = "-lcrypto";
 	function_clear(&function);
 }
@@ -321,7 +352,9 @@ static void add_import(struct go_imports *imports, const char *line, size_t leng
 	}
 	const char *quote = memchr(line, '"', length);
 	const char *end = quote ? memchr(quote + 1, '"', length - (size_t)(quote + 1 - line)) : NULL;
-	if (!end || imports->count == GO_IMPORTS || memmem(line, length, "testify/", 8))
+	/* C code would begin before Go's, and what begins with a point is of ours. */
+	if (!end || imports->count == GO_IMPORTS || memmem(line, length, "testify/", 8) || str_starts(quote, "\"C\"") ||
+	    quote[1] == '.')
 		return;
 	auto_free char *text = xstrndup(line, (size_t)(end + 1 - line));
 	for (size_t i = 0; i < imports->count; i++)
@@ -330,24 +363,25 @@ static void add_import(struct go_imports *imports, const char *line, size_t leng
 	imports->lines[imports->count++] = steal(&text);
 }
 
-/* Takes imports and the package clause out of a source, whose rest goes to `ret`. */
+/* Takes imports, directives and the package clause out of a source, whose rest goes to `ret`. */
 static void go_strip(const char *source, struct go_imports *imports, struct buf *ret)
 {
 	bool inside = false;
 
 	for (const char *line = source, *next; *line; line = next) {
-		size_t length = strcspn(line, "\n");
+		const char *word = line + strspn(line, " \t\r");
+		size_t length = strcspn(word, "\n");
 
-		next = line + length + (line[length] == '\n');
+		next = word + length + (word[length] == '\n');
 		if (inside) {
-			inside = *line != ')';
-			add_import(imports, line, length);
-		} else if (str_starts(line, "import (") || str_starts(line, "import(")) {
-			inside = !memchr(line, ')', length);
-			add_import(imports, strchr(line, '(') + 1, length - (size_t)(strchr(line, '(') + 1 - line));
-		} else if (str_starts(line, "import ")) {
-			add_import(imports, line + 7, length - 7);
-		} else if (!str_starts(line, "package ")) {
+			inside = *word != ')';
+			add_import(imports, word, length);
+		} else if (str_starts(word, "import (") || str_starts(word, "import(")) {
+			inside = !memchr(word, ')', length);
+			add_import(imports, strchr(word, '(') + 1, length - (size_t)(strchr(word, '(') + 1 - word));
+		} else if (str_starts(word, "import ")) {
+			add_import(imports, word + 7, length - 7);
+		} else if (!str_starts(word, "package ") && !str_starts(word, "//go:")) {
 			buf_add(ret, line, (size_t)(next - line));
 		}
 	}
@@ -448,10 +482,12 @@ static void compose_go(const struct grade_sample *sample, enum grade_part part, 
 	add_go(ret, "solution.go", &imports, &body);
 	if (part != GRADE_CODE)
 		add_go(ret, "tests.go", &imports, &test_body);
-	if (part == GRADE_ALONE)
+	if (part == GRADE_ALONE) {
 		add_go_main(ret, "alone.go", grade_texts[GRADE_GO].alone.data, test_body.data);
-	else
+		add_text(ret, "sealed/sealed.go", sealed_go, sizeof(sealed_go) - 1);
+	} else {
 		add_text(ret, "a_split.go", split_go, sizeof(split_go) - 1);
+	}
 	if (part == GRADE_TESTS)
 		add_go_main(ret, "main.go", tests_go, test_body.data);
 	for (size_t i = 0; i < imports.count; i++)

@@ -305,24 +305,40 @@ static void build_otherwise(const struct grade_maker *maker, const struct grade_
 	}
 }
 
+/* The arguments of a compiler, the caller's; there is room for one more. Returns how many. */
+static size_t compiler_arguments(const struct grade_source *source, struct json_object *language, char ***ret)
+{
+	char **args = xcalloc(source->count + 5, sizeof(*args));
+	const bool go = streq(source->runner, "go");
+	size_t n = 0;
+
+	for (size_t i = 0; i < source->count; i++)
+		if (grade_source_is_code(language, source->files[i].name) &&
+		    !(go && strchr(source->files[i].name, '/'))) /* else a package that the others import */
+			args[n++] = xasprintf("/data/%s", source->files[i].name);
+	if (source->wrapper) {
+		args[n++] = xstrdup("-wrapper");
+		args[n++] = xstrdup(source->wrapper);
+	}
+	if (source->library)
+		args[n++] = xstrdup(source->library);
+	*ret = args;
+	return n;
+}
+
 static void compile(const struct grade_maker *maker, const struct grade_source *source, struct json_object *language,
 		    struct json_object *build, struct grade_program *program)
 {
 	auto_free char *path = maker->cache ? cache_path(maker, source, build) : NULL;
-	auto_free char **args = xcalloc(source->count + 3, sizeof(*args));
+	auto_free char **args = NULL;
 	bool packaged = maker->package->path != NULL; /* not so the programs of tasks */
-	size_t n = 0;
 
 	program->compiled = true;
 	program->runner = xstrdup("executable");
 	program->entry = xstrdup(EXECUTABLE);
 	if (path && from_cache(program, path))
 		return;
-	for (size_t i = 0; i < source->count; i++)
-		if (grade_source_is_code(language, source->files[i].name))
-			args[n++] = xasprintf("/data/%s", source->files[i].name);
-	if (source->library)
-		args[n++] = xstrdup(source->library);
+	size_t n = compiler_arguments(source, language, &args);
 	const char *runner = json_get_string(build, "name");
 	bool refused = run_build(maker, source, runner, NULL, (const char *const *)args,
 				 &(struct building){.program = program});

@@ -417,5 +417,6 @@ void grade_source_clear(struct grade_source *source)
 	free(source->extension);
 	free(source->script);
 	free(source->said);
+	free(source->wrapper);
 	*source = (struct grade_source){0};
 }

@@ -34,6 +34,7 @@ struct grade_source {
 	size_t entry; /* index of the entry point */
 	char *said;   /* the entry point that somebody named: a file, or in Java and C# a class; NULL: nobody did */
 	const char *library; /* a compiled language's last argument, "-lcrypto"; or NULL */
+	char *wrapper;       /* g++ runs its parts by this command, with commas between its words; or NULL */
 };
 
 /* What somebody says of a program; NULL: it is found out. */

@@ -1,26 +1,30 @@
-// alone.go - main of a Go program of code and tests. See alone.py; what it knows is in variables of main, which the code cannot name.
+// alone.go - main of a Go program of code and tests. See alone.py and sealed.go.
+//
+// Code and tests are one package, in which the code may declare what it likes: names of the language, too, which would then mean the
+// code's in the tests. Where it declares one of these, the program does not compile.
 package main
 
 import (
-	"crypto/rand"
-	"fmt"
-	"os"
-	"syscall"
+	"./sealed"
 	"testing"
 )
 
+const (
+	true  = 0 == 0
+	false = 0 != 0
+	_     = len("") + cap([0]byte{})
+)
+
+var (
+	_ []byte = append([]byte(nil), ""...)
+	_        = make([]byte, 0, *new(byte))
+	_ func() = nil
+	_ *byte  = nil
+
+	_ func(bool, byte, error, float32, float64, int, int8, int16, int32, int64, rune, string, uint, uint8, uint16, uint32, uint64) = sealed.Names
+)
+
 func main() {
-	nonce := make([]byte, 32)
-	n, err := syscall.Read(0, nonce)
-	word := make([]byte, 2)
-	if _, bad := rand.Read(word); n != len(nonce) || err != nil || bad != nil {
-		os.Exit(2)
-	}
-	out := 100 + (int(word[0])*256+int(word[1]))%900
-	null, _ := syscall.Open("/dev/null", syscall.O_RDONLY, 0)
-	if syscall.Dup3(1, out, syscall.O_CLOEXEC) != nil || syscall.Dup3(null, 0, 0) != nil || syscall.Dup3(2, 1, 0) != nil {
-		os.Exit(2)
-	}
 	tests := []testing.InternalTest{ /*TESTS*/ }
 	passed := 0
 	for i, test := range tests {
@@ -39,9 +43,7 @@ func main() {
 		if passed == all {
 			end = "passed\n"
 		}
-		if _, err := syscall.Write(out, []byte(string(nonce)+end)); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-		}
+		sealed.End(end)
 	}
 	tests = append(tests, testing.InternalTest{Name: "Last", F: last})
 	testing.Main(func(_, _ string) (bool, error) { return true, nil }, tests, nil, nil)

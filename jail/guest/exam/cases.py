@@ -103,7 +103,7 @@ def evalplus(task, space, link):
         got = space[entry](*copy.deepcopy(args))
         tolerance = atol or (1e-6 if floats(expected) else 0)
         if entry == "find_zero":
-            if abs(sum([c * got**i for i, c in enumerate(args[0])])) > (atol or 1e-6):
+            if not abs(sum([c * got**i for i, c in enumerate(args[0])])) <= (atol or 1e-6):
                 raise Wrong("no zero of %r" % (args[0],))
             return
         if mbpp and (entry == "are_equivalent" or entry == "sum_div" and got == 0):
@@ -114,9 +114,7 @@ def evalplus(task, space, link):
             equal = got == expected if isinstance(got, bool) else expected == (got is not None)
         else:
             equal = got == expected
-        if type(equal).__module__ == "numpy":
-            equal = bool(equal.all()) if hasattr(equal, "all") else bool(equal)
-        if not equal and tolerance:
+        if not equal and tolerance:  # of an array that has not one element this is an error, as it is there
             same = type(got) is type(expected) or isinstance(got, float) and isinstance(expected, float)
             equal = same and close(got, expected, tolerance)
         if not equal:
