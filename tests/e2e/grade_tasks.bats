@@ -154,6 +154,17 @@ no_pass() {
 		grep -xE '\["RTE","premature_exit"\] \["RTE","premature_exit"\] \["WA",null\] \[("RTE","premature_exit"|"WA",null)\]'
 }
 
+@test "forgeries of suites that cannot be split: none passes" {
+	grade 0 "$TASKS/whole.jsonl"
+	[ "$(jq .in_process <<<"$summary")" = 4 ]
+	no_pass "$TASKS/whole.jsonl" "$TASKS/forgeries-whole.jsonl"
+	# Other correct answers: nothing of what they do is what forgeries do.
+	jq -cn '("    import collections, logging, traceback, warnings\n    logging.getLogger().warning(\"x\")\n    P = collections.namedtuple(\"P\", \"x\")\n    try: raise ValueError\n    except ValueError: traceback.format_exc()\n    class N(int):\n        def __eq__(s, o): return int(s) == o\n        def __sub__(s, o): return int(s) - o\n    return N(P(max([len(x) for x in pattern.findall(text)], default=0)).x)\n",
+		"    import dataclasses, subprocess\n    @dataclasses.dataclass\n    class D:\n        n: int\n    return int(subprocess.run([\"echo\", str(D(max([len(x) for x in pattern.findall(text)], default=0)).n)], capture_output=True).stdout)\n")
+		| {task_id: "Whole/0", completion: .}' >samples.jsonl
+	grade 0 "$TASKS/whole.jsonl" --samples samples.jsonl
+}
+
 @test "JavaScript: a test ends when nothing is left to do" {
 	jq -cn '{task_id: "JavaScript/1", prompt: "const f = (x) => {\n", declaration: "const f = (x) => {\n", entry_point: "f",
 		canonical_solution: "  return Promise.resolve(x + 1)\n}\n",
