@@ -14,6 +14,8 @@
 #include "lib/base/util.h"
 #include "lib/store/transfer/store_bundle.h"
 
+static const char *const only_choices[] = {"failed", "missing", NULL};
+
 static const struct cli_option grade_options_table[] = {
 	{.name = "jobs", .letter = 'j', .type = CLI_INT, .offset = offsetof(struct grade_options, jobs), .min = 1,
 	 .max = GRADE_JOBS_MAX, .value = "N",
@@ -45,6 +47,15 @@ static const struct cli_option grade_options_table[] = {
 	 .help = "grade only what has no stored result [grade.db in the data folder]"},
 	{.name = "fail-fast", .type = CLI_FLAG, .offset = offsetof(struct grade_options, fail_fast),
 	 .help = "stop at the first failure"},
+	{.name = "quiet", .letter = 'q', .type = CLI_FLAG, .offset = offsetof(struct grade_options, quiet),
+	 .help = "leave out what passed or is as expected"},
+	{.name = "only", .type = CLI_STRING, .offset = offsetof(struct grade_options, only), .value = "WHAT",
+	 .choices = only_choices,
+	 .help = "TASKS: grade only samples whose stored result is WHAT"},
+	{.name = "shard", .type = CLI_STRING, .offset = offsetof(struct grade_options, shard), .value = "K/N",
+	 .help = "TASKS: grade only the Kth of N parts; /N: the batch system sets K"},
+	{.name = "merge", .type = CLI_STRINGS, .offset = offsetof(struct grade_options, merge), .value = "FILE",
+	 .help = "TASKS: run nothing, report the results that shards stored in FILE; repeatable"},
 	{0},
 };
 static const struct cli_group grade_groups[] = {
@@ -61,6 +72,8 @@ static enum kind kind_of(const char *path)
 {
 	struct stat st;
 
+	if (streq(path, "-"))
+		return TASKS;
 	if (stat(path, &st) < 0 || S_ISDIR(st.st_mode) || grade_zip_is(path))
 		return PACKAGE;
 	return store_bundle_is(path) ? SUITE : TASKS;
@@ -88,21 +101,34 @@ static int check_suite_options(const struct grade_options *options, bool suite, 
 
 static bool for_tasks(const struct grade_options *options)
 {
-	return options->samples || options->solution || options->k || options->raw || options->require_split;
+	return options->samples || options->solution || options->k || options->raw || options->require_split ||
+	       options->shard || options->only || options->merge.count > 0;
+}
+
+static int check_tasks_options(const struct grade_options *options, struct err *err)
+{
+	if (other_archive(options->common.args[0]))
+		return err_set(err, ERR_INVALID,
+			       "%s: a problem package is a folder or a ZIP archive: unpack it, and name the folder",
+			       options->common.args[0]);
+	if (options->samples && streq(options->samples, "-") && streq(options->common.args[0], "-"))
+		return err_set(err, ERR_INVALID, "standard input holds TASKS or samples, not both");
+	if (options->common.n_args > 1)
+		return err_set(err, ERR_INVALID,
+			       "a file of tasks takes no submissions: they are for packages and suites");
+	if (options->merge.count > 0 && (options->shard || options->only || options->results || options->resume))
+		return err_set(err, ERR_INVALID, "--merge runs nothing, and stores nothing");
+	return 0;
 }
 
 static int check_options(const struct grade_options *options, enum kind kind, struct err *err)
 {
-	if (kind == TASKS && other_archive(options->common.args[0]))
-		return err_set(err, ERR_INVALID,
-			       "%s: a problem package is a folder or a ZIP archive: unpack it, and name the folder",
-			       options->common.args[0]);
-	if (kind == TASKS && options->common.n_args > 1)
-		return err_set(err, ERR_INVALID,
-			       "a file of tasks takes no submissions: they are for packages and suites");
+	if (kind == TASKS && check_tasks_options(options, err) < 0)
+		return -ERR_INVALID;
 	if (kind != TASKS && for_tasks(options))
 		return err_set(err, ERR_INVALID,
-			       "--samples, --solution, --k, --raw and --require-split are for files of tasks");
+			       "--samples, --solution, --k, --raw, --require-split, --shard, --only and --merge are for "
+			       "files of tasks");
 	if (kind != PACKAGE && options->strict)
 		return err_set(err, ERR_INVALID, "--strict is for packages");
 	if (kind == PACKAGE && options->language)
@@ -123,6 +149,7 @@ static int grade_run_command(void *arg, struct err *err)
 		return result;
 	cli_give_way(&config, &options->priority);
 	enum kind kind = kind_of(options->common.args[0]);
+	grading.parts = kind == TASKS;
 	auto_free char *title = xasprintf("sallyport grade %s", options->common.args[0]);
 
 	if (check_options(options, kind, err) < 0 ||
@@ -137,6 +164,7 @@ static int grade_run_command(void *arg, struct err *err)
 	result = report_kept(grading.results, true, result);
 	report_free(grading.report);
 	store_results_close(grading.results);
+	replay_shards_clear(&grading.shards);
 	free(grading.summary);
 	return written < 0 ? written : result;
 }
@@ -147,7 +175,7 @@ const struct cli_command cmd_grade = {
 	.arguments = "PACKAGE [SUBMISSION…] | TASKS | SUITE [SUBMISSION…]",
 	.help = "PACKAGE is a problem package in the Kattis/ICPC format (legacy, legacy-icpc, 2023-07 or 2025-09), a folder or a ZIP archive. "
 		"Every program in submissions/ is judged and compared with the result that the package expects of it, or only each SUBMISSION: a path below submissions/, else a file or folder anywhere.\n\n"
-		"TASKS is a file of JSON Lines, plain or compressed (gzip, xz, zstd): HumanEval, HumanEvalPack (Python, C++, JavaScript or Go) or MBPP. "
+		"TASKS is a file (-: standard input) of JSON Lines, plain or compressed (gzip, xz, zstd): HumanEval, HumanEvalPack (Python, C++, JavaScript or Go) or MBPP. "
 		"The tasks' own solutions are graded, or the completions of --samples. "
 		"Tests and code run in different jails where the language allows it.\n\n"
 		"SUITE is a file of sallyport promote. "

@@ -7,18 +7,18 @@
 #include "cli.h"
 #include "lib/grade/grade_judge.h"
 #include "lib/grade/grade_memory.h"
-#include "replay.h"
+#include "replay_batch.h"
 #include "report.h"
 
 struct grade_options {
 	struct cli_common common;
 	int64_t jobs, time_limit_us;
-	bool no_cache, fail_fast, resume, raw, require_split, strict;
-	struct bind_strings tags;
+	bool no_cache, fail_fast, resume, raw, require_split, strict, quiet;
+	struct bind_strings tags, merge;
 	struct report_wanted reports;
 	struct replay_normalisers normalisers;
 	struct cli_priority priority;
-	const char *samples, *solution, *language, *k, *results;
+	const char *samples, *solution, *language, *k, *results, *shard, *only;
 };
 
 /* What is graded, by whom; each kind of input has a struct of its own around it. */
@@ -31,12 +31,18 @@ struct grading {
 	double seconds;
 	struct store_results *results; /* NULL: nothing is kept */
 	struct grade_memory memory;    /* over it */
+	bool parts;                    /* the input can be graded in parts */
+	struct replay_shard shard;     /* which part of the tasks this is */
+	struct replay_shards shards;   /* --merge: the results of all parts */
 };
-/* The file of --results and --resume; NULL where nothing is kept. */
+/* The file of --results, --resume, --only and --shard, and those of --merge; NULL where nothing is kept. */
 int grade_results_open(struct grading *grading, struct err *err);
 const struct grade_memory *grade_results_memory(struct grading *grading);
-/* The line of one case: printed where --json wants it, and one of the report, whose `json` it is. */
-void grade_put_line(struct grading *grading, struct json_object *line, struct report_case *one);
+/* The part of `count` that the task of a sample (TASK #N) is in. */
+int grade_shard_of(const char *name, int count);
+/* The line of one case: printed where --json wants it, and one of the report, whose `json` it is. True: people want a
+ * line of their own. */
+bool grade_put_line(struct grading *grading, struct json_object *line, struct report_case *one);
 /* The last line: printed where --json wants it, and kept. */
 void grade_put_summary(struct grading *grading, struct json_object *line, double seconds);
 /* The member "verdicts": how many of each, without those that did not occur. */

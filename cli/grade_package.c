@@ -92,7 +92,7 @@ static struct json_object *line_json(const struct grade_judge *judge, const stru
 	return line;
 }
 
-static void put_line(struct grading *grading, const struct grade_judge *judge,
+static bool put_line(struct grading *grading, const struct grade_judge *judge,
 		     const struct grade_submission *submission)
 {
 	const struct grade_total *total = &submission->total;
@@ -124,7 +124,7 @@ static void put_line(struct grading *grading, const struct grade_judge *judge,
 		.details = strchr(total->message, '\n') ? total->message : NULL,
 		.wall_us = total->wall_us,
 	};
-	grade_put_line(grading, line, &one);
+	return grade_put_line(grading, line, &one);
 }
 
 static void print_text(const struct grade_submission *submission)
@@ -217,8 +217,7 @@ static bool on_done(void *arg, const struct grade_submission *submission)
 	summary->compiled += submission->compiled;
 	summary->from_cache += submission->from_cache;
 	summary->verdicts[submission->total.verdict]++;
-	put_line(judging->grading, &judging->judge, submission);
-	if (!judging->grading->options->common.json)
+	if (put_line(judging->grading, &judging->judge, submission))
 		print_text(submission);
 	fflush(stdout);
 	return !judging->grading->options->fail_fast || (!summary->unexpected && !summary->judge_errors);

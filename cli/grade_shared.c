@@ -37,16 +37,18 @@ void grade_progress(void *arg, size_t done, size_t all)
 	cli_progress_step(&grading->progress, (int64_t)done);
 }
 
-void grade_put_line(struct grading *grading, struct json_object *line, struct report_case *one)
+bool grade_put_line(struct grading *grading, struct json_object *line, struct report_case *one)
 {
+	const bool shown = !grading->options->quiet || one->state != REPORT_PASS;
 	auto_buf struct buf text = {0};
 
-	if (grading->options->common.json)
+	if (grading->options->common.json && shown)
 		cli_print_json(stdout, line, false);
 	buf_init(&text, SIZE_MAX / 2);
 	json_print(&text, line);
 	one->json = text.data;
 	report_add(grading->report, one);
+	return shown && !grading->options->common.json;
 }
 
 void grade_put_summary(struct grading *grading, struct json_object *line, double seconds)
@@ -98,9 +100,19 @@ void grade_add_verdicts(struct json_object *object, const size_t counts[GRADE_VE
 int grade_results_open(struct grading *grading, struct err *err)
 {
 	const struct grade_options *options = grading->options;
-	auto_free char *place = xasprintf("%s/grade.db", grading->config->data_dir);
+	if (!grading->parts && !options->results && !options->resume)
+		return 0;
+	int result = options->merge.count > 0 ? replay_shards_open(options->merge.items, options->merge.count,
+								   &grading->shards, err)
+		     : grading->parts         ? replay_shard_choose(options->shard, &grading->shard, err)
+					      : 0;
 
-	if (!options->results && !options->resume)
+	if (result < 0 || options->merge.count > 0)
+		return result;
+	const struct replay_shard *shard = &grading->shard;
+	auto_free char *part = shard->count > 0 ? xasprintf("-%d-of-%d", shard->number, shard->count) : xstrdup("");
+	auto_free char *place = xasprintf("%s/grade%s.db", grading->config->data_dir, part);
+	if (!options->results && !options->resume && !options->only && shard->count == 0)
 		return 0;
 	return store_results_open(options->results ? options->results : place, true, &grading->results, err);
 }
@@ -112,14 +124,28 @@ static void id_of(const char *name, char ret[SHA256_HEX_SIZE])
 	ret[ID_SIZE - 1] = '\0';
 }
 
+/* The samples of a task are in one part, so that each part has its pass@k. */
+int grade_shard_of(const char *name, int count)
+{
+	const char *mark = strrchr(name, '#');
+	auto_free char *task = mark && mark > name ? xstrndup(name, (size_t)(mark - 1 - name)) : xstrdup(name);
+
+	return replay_shard_of(task, count);
+}
+
 static bool recall(void *arg, const char *name, const char *key, struct json_object **ret)
 {
 	const struct grading *grading = arg;
+	const struct grade_options *options = grading->options;
+	const struct replay_shards *shards = &grading->shards;
+	struct store_results *file = shards->count > 0 ? shards->files[grade_shard_of(name, shards->count) - 1]
+						       : grading->results;
 	struct store_result found = {0};
 	char id[SHA256_HEX_SIZE];
 
 	id_of(name, id);
-	if (!grading->options->resume || store_results_get(grading->results, id, key, &found, NULL) != 1)
+	if (!file || !(options->resume || options->only || shards->count > 0) ||
+	    store_results_get(file, id, key, &found, NULL) != 1)
 		return false;
 	int result = json_parse(found.report, strlen(found.report), ret, NULL);
 	free(found.report);
@@ -143,8 +169,37 @@ static void keep(void *arg, const char *name, const char *key, struct json_objec
 	store_results_put(grading->results, id, key, &kept, NULL);
 }
 
+/* --only. */
+static bool skips(void *arg, struct json_object *found)
+{
+	const struct grading *grading = arg;
+	const char *verdict = json_get_string(found, "verdict");
+
+	if (streq(grading->options->only, "missing"))
+		return found != NULL;
+	return !verdict || streq(verdict, grade_verdict_text(GRADE_AC));
+}
+
+/* Says in the file which part it has. */
+static void begins(void *arg, const char *common)
+{
+	const struct grading *grading = arg;
+	struct store_shard mark = {.number = MAX(grading->shard.number, 1), .count = MAX(grading->shard.count, 1)};
+
+	snprintf(mark.key, sizeof(mark.key), "%s", common);
+	if (grading->results)
+		store_results_shard(grading->results, &mark, NULL);
+}
+
 const struct grade_memory *grade_results_memory(struct grading *grading)
 {
-	grading->memory = (struct grade_memory){recall, keep, grading};
-	return grading->results ? &grading->memory : NULL;
+	const bool merges = grading->shards.count > 0;
+
+	grading->memory = (struct grade_memory){.recall = recall,
+						.keep = keep,
+						.skips = grading->options->only ? skips : NULL,
+						.begins = begins,
+						.common = merges ? grading->shards.key : NULL,
+						.arg = grading};
+	return grading->results || merges ? &grading->memory : NULL;
 }

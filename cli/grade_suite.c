@@ -130,8 +130,7 @@ static void print_case(const struct suite *suite, size_t index, enum grade_verdi
 	json_add_string(line, "class", slot->result.class);
 	json_add_bytes(line, "message", message, strlen(message));
 	json_add_int(line, "wall_us", slot->wall_us);
-	grade_put_line(suite->grading, line, &found);
-	if (!suite->grading->options->common.json) {
+	if (grade_put_line(suite->grading, line, &found)) {
 		enum cli_colour colour = found.state == REPORT_PASS   ? CLI_GREEN
 					 : found.state == REPORT_SKIP ? CLI_DIM
 								      : CLI_RED;

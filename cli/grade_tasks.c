@@ -100,8 +100,7 @@ static bool on_done(void *arg, const struct grade_sample *sample, const struct g
 		.code = code,
 		.wall_us = result->wall_us,
 	};
-	grade_put_line(grading->grading, line, &one);
-	if (!grading->grading->options->common.json) {
+	if (grade_put_line(grading->grading, line, &one)) {
 		enum cli_colour colour = result->verdict == GRADE_AC ? CLI_GREEN : CLI_RED;
 		char time[CLI_TEXT_SIZE];
 
@@ -190,6 +189,19 @@ static void put_summary(const struct grading_tasks *grading, double seconds)
 		       grading->in_process);
 }
 
+/* Only the samples of this part stay in the list. */
+static void choose_part(struct grading_tasks *grading)
+{
+	const struct replay_shard *shard = &grading->grading->shard;
+	struct grade_tasks *tasks = &grading->tasks;
+	size_t kept = 0;
+
+	for (size_t i = 0; shard->count > 0 && i < tasks->n_samples; i++)
+		if (replay_shard_of(tasks->samples[i].task->id, shard->count) == shard->number)
+			tasks->samples[kept++] = tasks->samples[i];
+	tasks->n_samples = shard->count > 0 ? kept : tasks->n_samples;
+}
+
 static int run(struct grading_tasks *grading, struct err *err)
 {
 	const struct grade_options *options = grading->grading->options;
@@ -223,7 +235,12 @@ static int run(struct grading_tasks *grading, struct err *err)
 	free(grading->tallies);
 	if (result < 0 || grading->judge_errors)
 		return CLI_JUDGE_ERROR;
-	return grading->passed < grading->tasks.n_samples || grading->tasks.n_left_out ? CLI_DIFFERENT : CLI_OK;
+	if (options->merge.count > 0 && (replay_shards_missing(&grading->grading->shards) > 0 ||
+					 grading->samples < grading->tasks.n_samples))
+		return CLI_INCOMPLETE;
+	const size_t wanted = options->only ? grading->samples : grading->tasks.n_samples;
+
+	return grading->passed < wanted || grading->tasks.n_left_out ? CLI_DIFFERENT : CLI_OK;
 }
 
 int grade_tasks_run(struct grading *grading, struct err *err)
@@ -247,6 +264,7 @@ int grade_tasks_run(struct grading *grading, struct err *err)
 	}
 	for (size_t i = 0; i < all.tasks.n_left_out; i++)
 		fprintf(stderr, "sallyport: left out: %s\n", all.tasks.left_out[i]);
+	choose_part(&all);
 	result = run(&all, err);
 	grade_tasks_clear(&all.tasks);
 	return result;

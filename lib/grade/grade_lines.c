@@ -25,7 +25,8 @@ static int read_all(struct archive *archive, const char *path, struct buf *out, 
 	archive_read_support_filter_all(archive);
 	archive_read_support_format_raw(archive);
 	archive_read_support_format_empty(archive);
-	if (archive_read_open_filename(archive, path, sizeof(block)) != ARCHIVE_OK)
+	/* NULL: standard input */
+	if (archive_read_open_filename(archive, streq(path, "-") ? NULL : path, sizeof(block)) != ARCHIVE_OK)
 		return err_set(err, ERR_NOT_FOUND, "%s: %s", path, archive_error_string(archive));
 	int result = archive_read_next_header(archive, &entry);
 	if (result == ARCHIVE_EOF)

@@ -16,5 +16,12 @@ struct grade_memory {
 	bool (*recall)(void *arg, const char *name, const char *key, struct json_object **ret);
 	/* As soon as it is there; from any thread, one call at a time. */
 	void (*keep)(void *arg, const char *name, const char *key, struct json_object *result);
+	/* Is a sample left out, of which this is known (NULL: nothing)? The others run, known or not. Where `skips` is
+	 * NULL, what is known does not run. */
+	bool (*skips)(void *arg, struct json_object *found);
+	/* What all keys of this run have in common: called before anything is recalled. NULL: nobody asks. */
+	void (*begins)(void *arg, const char *common);
+	/* Of runs that are over, whose results are put together without running anything; NULL: this one runs. */
+	const char *common;
 	void *arg;
 };

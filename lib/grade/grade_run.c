@@ -20,7 +20,7 @@ enum suite { UNKNOWN, SPLITS, WHOLE };
 
 struct slot {
 	struct grade_exam_result result;
-	bool done;
+	bool done, skipped;
 	char key[SHA256_HEX_SIZE]; /* "": nothing is kept */
 };
 struct task_state {
@@ -148,9 +148,15 @@ static void recall_all(struct work *work)
 	char common[SHA256_HEX_SIZE];
 
 	buf_init(&about, SIZE_MAX / 2);
-	buf_printf(&about, "%.17g ", run->time_limit);
-	jail_runners_versions(work->runners, &about);
-	sha256_hex(about.data, about.length, common);
+	if (run->memory->common) {
+		snprintf(common, sizeof(common), "%s", run->memory->common);
+	} else {
+		buf_printf(&about, "%.17g ", run->time_limit);
+		jail_runners_versions(work->runners, &about);
+		sha256_hex(about.data, about.length, common);
+	}
+	if (run->memory->begins)
+		run->memory->begins(run->memory->arg, common);
 	for (size_t i = 0; i < run->tasks->n_samples; i++) {
 		const struct grade_sample *sample = &run->tasks->samples[i];
 		struct slot *slot = &work->slots[i];
@@ -162,7 +168,12 @@ static void recall_all(struct work *work)
 			   run->require_split, sample->text ? sample->text : "");
 		json_print(&about, sample->task->line);
 		sha256_hex(about.data, about.length, slot->key);
-		if (!run->memory->recall(run->memory->arg, name, slot->key, &found))
+		bool known = run->memory->recall(run->memory->arg, name, slot->key, &found);
+
+		slot->skipped = run->memory->skips && run->memory->skips(run->memory->arg, found);
+		slot->done = slot->skipped;
+		work->finished += slot->skipped;
+		if (!known || run->memory->skips)
 			continue;
 		const char *verdict = json_get_string(found, "verdict"), *text = json_get_string(found, "text");
 		struct grade_exam_result result = {
@@ -191,9 +202,12 @@ static void report(struct work *work)
 {
 	const struct grade_run *run = work->run;
 
-	while (!work->pool.over && work->to_report < run->tasks->n_samples && work->slots[work->to_report].done) {
+	while (!work->pool.over && work->to_report < run->tasks->n_samples &&
+	       (work->slots[work->to_report].done || (run->memory && run->memory->common))) {
 		size_t next = work->to_report++;
 
+		if (work->slots[next].skipped || !work->slots[next].done)
+			continue;
 		work->pool.over = !run->done(run->arg, &run->tasks->samples[next], &work->slots[next].result);
 	}
 	if (run->progress)
@@ -322,16 +336,17 @@ int grade_run(const struct grade_run *run, struct err *err)
 
 	for (size_t i = 0; i < run->tasks->n_tasks; i++)
 		pthread_mutex_init(&work.states[i].making, NULL);
-	result = grade_pool_dial(&work.pool, err);
-
-	if (result == 0)
+	const bool runs = !run->memory || !run->memory->common;
+	if (runs)
+		result = grade_pool_dial(&work.pool, err);
+	if (runs && result == 0)
 		result = jail_client_runners(work.pool.clients[0], &work.runners, err);
 	if (result == 0 && run->memory)
 		recall_all(&work);
-	if (result == 0) {
+	if (result == 0)
 		report(&work);
+	if (runs && result == 0)
 		result = grade_pool_run(&work.pool, err);
-	}
 	grade_pool_clear(&work.pool);
 	json_object_put(work.runners);
 	free(work.slots);

@@ -230,6 +230,39 @@ no_pass() {
 	[ "$(jq .samples <<<"$summary")" = 2 ]
 }
 
+@test "shards of tasks merge to the whole" {
+	local n words=(--k 1,2)
+	jq -c 'range(5) as $i | .task_id = "Small/\($i)"' "$TASKS/humaneval.jsonl" >tasks.jsonl
+	jq -c '(.task_id | split("/")[1] | tonumber) as $i | ("n + n", (if $i == 2 then "n" else "2 * n" end)) | {task_id: "Small/\($i)", completion: "    return \(.)"}' tasks.jsonl >samples.jsonl
+	local untimed='del(.cpu_us, .wall_us, .summary.seconds)'
+	grade 1 tasks.jsonl --samples samples.jsonl "${words[@]}"
+	jq -c "$untimed" <<<"$output" >whole
+	for n in 1 2 3; do
+		run --separate-stderr "$SP_BIN/sallyport" grade --json --shard "$n/3" --results "part$n.db" tasks.jsonl --samples samples.jsonl "${words[@]}"
+		jq -r 'select(.task_id) | .task_id' <<<"$output" | sort -u >"part$n"
+	done
+	[ "$(cat part1 part2 part3 | sort | paste -sd ' ')" = "Small/0 Small/1 Small/2 Small/3 Small/4" ] # the samples of a task are together
+	grade 1 --merge part3.db --merge part1.db --merge part2.db tasks.jsonl --samples samples.jsonl "${words[@]}"
+	diff whole <(jq -c "$untimed" <<<"$output")
+	grade 5 --merge part1.db --merge part2.db tasks.jsonl --samples samples.jsonl
+	[[ $stderr == *"shard 3 of 3 is missing"* ]]
+	grade 2 --merge part1.db --shard 1/3 tasks.jsonl
+	grade 2 --shard 4/3 tasks.jsonl
+	grade 2 --shard 1/3 "$PACKAGES/sums"
+	# Only the failed one runs again, and is all that --quiet prints.
+	grade 1 --results all.db tasks.jsonl --samples samples.jsonl --quiet
+	[ "$(jq -c 'select(.task_id) | [.task_id, .verdict]' <<<"$output")" = '["Small/2","WA"]' ]
+	[ "$(jq .samples <<<"$summary")" = 10 ]
+	grade 1 --results all.db --only failed tasks.jsonl --samples samples.jsonl
+	[ "$(jq -c '[.samples, .passed]' <<<"$summary")" = '[1,0]' ]
+	grade 0 --results all.db --only missing tasks.jsonl --samples samples.jsonl
+	[ "$(jq .samples <<<"$summary")" = 0 ]
+	run -0 --separate-stderr "$SP_BIN/sallyport" grade --json - <tasks.jsonl
+	[ "$(tail -1 <<<"$output" | jq .summary.passed)" = 5 ]
+	grade 1 tasks.jsonl --samples - <samples.jsonl
+	grade 2 - --samples -
+}
+
 @test "--resume after kill -9 gives the same report" {
 	jq -cn 'range(6) | {task_id: "Small/0", completion: "    import time\n    time.sleep(0.1)\n    return n + n * (\(.) % 2)"}' >samples.jsonl
 	local untimed='del(.cpu_us, .wall_us, .summary.seconds)' pid
