@@ -6,6 +6,7 @@
 
 #include "cli.h"
 #include "lib/audit/audit_bundle.h"
+#include "lib/audit/audit_verify.h"
 #include "lib/base/util.h"
 #include "lib/store/transfer/store_bundle.h"
 
@@ -190,15 +191,47 @@ const struct cli_command cmd_export = {
 
 struct import_options {
 	struct cli_common common;
-	bool move;
+	bool move, unverified;
 };
 
 static const struct cli_option import_options_table[] = {
 	{.name = "move", .type = CLI_FLAG, .offset = offsetof(struct import_options, move),
 	 .help = "let the owner of an export --move in, with tokens, snippets, conversations and files"},
+	{.name = "unverified", .type = CLI_FLAG, .offset = offsetof(struct import_options, unverified),
+	 .help = "take runs whose audit entries are missing or say something else, and give them the tag unverified for ever"},
 	{0},
 };
 static const struct cli_group import_groups[] = {{import_options_table, 0}, {0}};
+
+/* What is wrong first. */
+struct doubt {
+	char text[sizeof((struct err){0}.text) + AUDIT_TEXT_SIZE];
+};
+
+static void on_finding(void *arg, enum audit_part part, int64_t n, const char *text)
+{
+	struct doubt *doubt = arg;
+
+	(void)n;
+	if (!*doubt->text)
+		snprintf(doubt->text, sizeof(doubt->text), "%s: %s", audit_part_names[part], text);
+}
+
+/* Are the rows of a bundle those of the audit entries that came along? */
+static int prove(const char *path, struct err *err)
+{
+	struct doubt doubt = {.text = ""};
+	const struct audit_request request = {.path = path, .found = on_finding, .arg = &doubt};
+	struct err cause = ERR_INIT;
+	struct audit_report report;
+
+	if (audit_verify(&request, &report, &cause) < 0)
+		snprintf(doubt.text, sizeof(doubt.text), "%s", cause.text);
+	if (*doubt.text)
+		return err_set(err, ERR_INVALID, "%s: %s; --unverified takes it all the same, and marks its runs",
+			       path, doubt.text);
+	return 0;
+}
 
 static int open_bundle(const struct import_options *options, const char *path, struct store_bundle **ret,
 		       struct err *err)
@@ -210,6 +243,10 @@ static int open_bundle(const struct import_options *options, const char *path, s
 		return err_set(err, ERR_INVALID, "%s lets the owner %s in, with tokens: say --move", path, owner);
 	if (result == 0 && !owner && options->move)
 		return err_set(err, ERR_INVALID, "%s has no owner to move: export --move writes such a file", path);
+	if (result == 0 && options->unverified)
+		store_bundle_unverified(*ret);
+	else if (result == 0)
+		result = prove(path, err);
 	return result;
 }
 
@@ -257,11 +294,12 @@ const struct cli_command cmd_import = {
 	.name = "import",
 	.summary = "Read executions from bundles",
 	.arguments = "BUNDLE…",
-	.help = "A bundle is checked before anything is written: tables, names, sizes and the hash of each content. "
+	.help = "A bundle is checked before anything is written: tables, names, sizes, the hash of each content, and each row by the audit entries that came along. "
 		"Executions that exist already are unchanged; ids are kept. "
 		"The database is made if there is none.\n\n"
 		"A bundle of export --move holds an owner's tokens, which are valid here from then on. "
-		"It is refused without --move.",
+		"It is refused without --move.\n\n"
+		"A suite has no audit entries. --unverified takes it, or a bundle that was edited.",
 	.examples = "sallyport import runs.bundle && sallyport replay --all\n"
 		"sallyport import --move alice.bundle\n",
 	.exits = "0 done\n"

@@ -90,7 +90,8 @@ refuse() {
 	cli 0 sallyport export -o "$SP_DIR/one" --tag team/red
 	[ "$(sqlite3 "$SP_DIR/one" 'SELECT tag FROM execution_tag ORDER BY tag' | paste -sd ' ')" = 'nightly team/red' ]
 	cli 0 sallyport promote --suite "$SP_DIR/suite" "$first"
-	cli 0 other import "$SP_DIR/suite" --json
+	cli 2 other import "$SP_DIR/suite"
+	cli 0 other import --unverified "$SP_DIR/suite" --json
 	[ "$output" = '{"summary":{"executions":1,"new":0,"already_there":1}}' ]
 	sqlite3 "$SP_DIR/old" "PRAGMA user_version = 7"
 	cli 2 other import "$SP_DIR/old"
@@ -203,7 +204,7 @@ env_is() {
 	for what in "verdict = 'ZZ'" "created_us = 'x'" "run_cpu_user_us = 'x'"; do
 		cp "$SP_DIR/b" "$SP_DIR/bad"
 		sqlite3 "$SP_DIR/bad" "UPDATE execution SET $what WHERE id = (SELECT max(id) FROM execution)"
-		cli 2 other import "$SP_DIR/bad"
+		cli 2 other import --unverified "$SP_DIR/bad"
 		[ "$(sqlite3 "$SP_DIR/other/sallyport.db" 'SELECT count(*) FROM execution')" = 0 ]
 	done
 	cli 0 other import "$SP_DIR/b"
@@ -217,7 +218,7 @@ env_is() {
 	first=$(sp_sql 'SELECT min(id) FROM execution')
 	network=$(sp_sql 'SELECT max(id) FROM execution')
 	sqlite3 "$SP_DIR/b" "UPDATE execution SET limits = '{\"wall_us\":-1}' WHERE id = '$first'; UPDATE execution SET network = 1 WHERE id = '$network'"
-	cli 0 other import "$SP_DIR/b"
+	cli 0 other import --unverified "$SP_DIR/b"
 	cli 0 other replay --all --json
 	[ "$(tail -1 <<<"$output" | jq -c '[.summary.identical, .summary.not_replayable]')" = '[2,2]' ]
 	[[ $(jq -r "select(.id == \"$first\") | .reason" <<<"$output") == *"the row's limits: wall_us"* ]]
@@ -347,6 +348,39 @@ broken() {
 	[ "$(jq -c .summary <<<"$output")" = '{"executions":1,"erased":1}' ]
 	cli 0 other import "$SP_DIR/b"
 	[ "$(sqlite3 "$SP_DIR/other/sallyport.db" 'SELECT id FROM execution')" = "$second" ]
+}
+
+@test "an edited bundle is refused, or marked for ever" {
+	local db=$SP_DIR/other/sallyport.db first
+	say python 'print(1)'
+	say python '1 / 0'
+	sp_stdio_end
+	first=$(sp_sql 'SELECT min(id) FROM execution')
+	cli 0 sallyport export -o "$SP_DIR/b" --all
+	cp "$SP_DIR/b" "$SP_DIR/edited"
+	sqlite3 "$SP_DIR/edited" "UPDATE execution SET verdict = 'OK', exit_code = 0 WHERE verdict = 'RE'"
+	cp "$SP_DIR/b" "$SP_DIR/bare"
+	sqlite3 "$SP_DIR/bare" "DELETE FROM audit; DELETE FROM audit_head"
+	for what in edited bare; do
+		cli 2 other import "$SP_DIR/$what"
+		[[ $stderr == *"--unverified takes it all the same"* ]]
+		[ ! -e "$SP_DIR/other" ]
+	done
+	cli 0 other import --unverified "$SP_DIR/edited"
+	[ "$(sqlite3 "$db" "SELECT count(*) FROM execution_tag WHERE tag = 'unverified'")" = 2 ]
+	[ "$(sqlite3 "$db" "SELECT json_extract(entry, '$.f.unverified') FROM audit WHERE kind = 'import'")" = 2 ]
+	cli 0 other log --tag unverified --json
+	[ "$(wc -l <<<"$output")" = 2 ]
+	# Nobody takes the mark away, and it goes along.
+	cli 2 other tag unverified --remove "$first"
+	cli 2 other tag unverified "$first"
+	cli 0 other export -o "$SP_DIR/again" --all
+	rm -r "$SP_DIR/other"
+	cli 0 other import "$SP_DIR/again"
+	[ "$(sqlite3 "$db" "SELECT count(*) FROM execution_tag WHERE tag = 'unverified'")" = 2 ]
+	rm -r "$SP_DIR/other"
+	cli 0 other import "$SP_DIR/b"
+	[ "$(sqlite3 "$db" "SELECT count(*) FROM execution_tag")" = 0 ]
 }
 
 # killed POINT CONFIG COMMAND ARGUMENT…: SIGKILL at a system call; false where the command got through

@@ -55,6 +55,10 @@ int store_tag_put(struct store *store, const struct store_tagging *tagging, int6
 	if (!store_tag_valid(tagging->tag))
 		return err_set(err, ERR_INVALID, "a tag is 1 to %d letters, digits and characters of ._:/-",
 			       STORE_TAG_MAX);
+	if (streq(tagging->tag, STORE_TAG_UNVERIFIED))
+		return err_set(err, ERR_INVALID,
+			       "the tag %s stays with runs of import --unverified, and no other run gets it",
+			       STORE_TAG_UNVERIFIED);
 	int result = store_commit(store, put_work, &put, err);
 
 	if (result == 0)

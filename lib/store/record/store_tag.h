@@ -1,13 +1,15 @@
 /*
  * store_tag.h - names by which an operator finds runs again (filter "tag"). They are no part of what was recorded: no
- * verdict on the record covers them, and they can be taken away. Each change stands in the audit log. Bundles carry
- * them; an import adds those that a run lacks.
+ * verdict on the record covers them, and they can be taken away, but for one. Each change stands in the audit log.
+ * Bundles carry them; an import adds those that a run lacks.
  */
 #pragma once
 
 #include "lib/store/store.h"
 
 #define STORE_TAG_MAX   64   /* bytes */
+/* What a run has that came in without proof (store_bundle_unverified): nobody gives it by hand, or takes it away. */
+#define STORE_TAG_UNVERIFIED "unverified"
 #define STORE_TAG_BATCH 1000 /* runs in one transaction */
 
 bool store_tag_valid(const char *tag); /* letters, digits and . _ : / - */

@@ -39,6 +39,8 @@ bool store_bundle_is(const char *path);
 /* ERR_INVALID: not a bundle, or not as it must be; ERR_UNAVAILABLE: of another version; ERR_CORRUPT: a hash is wrong.
  */
 int store_bundle_open(const char *path, struct store_bundle **ret, struct err *err);
+/* Nothing proved its rows: each run that is new gets STORE_TAG_UNVERIFIED, and the audit log says so. */
+void store_bundle_unverified(struct store_bundle *bundle);
 struct store_carried {
 	int64_t executions, added;
 	int64_t tags; /* that runs did not have */

@@ -26,7 +26,7 @@ struct store_bundle {
 	sqlite3 *db;
 	char *path, *part; /* part: the new file until it is finished; NULL: none */
 	char *owner;       /* who moves with it; NULL: nobody */
-	bool leave_env;
+	bool leave_env, unverified;
 };
 
 /* -------- statements on the file ---------------------------------------------------------------------- */

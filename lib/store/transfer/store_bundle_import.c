@@ -15,6 +15,7 @@
 #include "lib/store/blob/store_blob_internal.h"
 #include "lib/store/db/store_txn.h"
 #include "lib/store/record/store_record_internal.h"
+#include "lib/store/record/store_tag.h"
 #include "store_bundle_file.h"
 
 #define FREE_PART 20 /* a 20th of the disk stays free */
@@ -126,6 +127,20 @@ static int import_run(struct store_txn *txn, struct store_bundle *bundle, sqlite
 	return result < 0 ? result : import_calls(txn, bundle, id, err);
 }
 
+void store_bundle_unverified(struct store_bundle *bundle)
+{
+	bundle->unverified = true;
+}
+
+static int mark(struct store_txn *txn, const char *id, struct err *err)
+{
+	auto_query struct query tag = query_begin(txn->conn, SQL_TAG_ADD);
+
+	query_bind_text(&tag, ":id", id);
+	query_bind_text(&tag, ":tag", STORE_TAG_UNVERIFIED);
+	return query_run(&tag, NULL, err);
+}
+
 /* A run, unless it is there; generations and tags that it lacks. */
 static int import_or_add(struct store_txn *txn, struct store_bundle *bundle, sqlite3_stmt *row,
 			 struct store_carried *ret, struct err *err)
@@ -146,6 +161,8 @@ static int import_or_add(struct store_txn *txn, struct store_bundle *bundle, sql
 	if (result == 0) {
 		ret->added++;
 		result = import_run(txn, bundle, row, err);
+		if (result == 0 && bundle->unverified)
+			result = mark(txn, id, err);
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(generations) && result >= 0; i++)
 		result = import_rows(txn, bundle, &generations[i], id, NULL, err);
@@ -177,6 +194,8 @@ static int import_work(struct store_txn *txn, void *arg, struct err *err)
 		store_audit_int(&entry, "executions", done->executions);
 		store_audit_int(&entry, "added", done->added);
 		store_audit_int(&entry, "tags", done->tags);
+		if (importing->bundle->unverified)
+			store_audit_int(&entry, "unverified", done->added);
 		result = store_txn_audit(txn, &entry, err);
 	}
 	if (result == 0 && importing->bundle->owner)
