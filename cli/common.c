@@ -111,6 +111,46 @@ void cli_filter_to_store(const struct cli_filter *filter, struct store_filter *r
 	}
 }
 
+/* An id of standard input: the first word of a line, or the member "id" of one of --json. The caller's; NULL: none. */
+static char *id_of_line(const char *line)
+{
+	auto_json struct json_object *object = NULL;
+	const char *id = line + strspn(line, " \t\r\n");
+	const size_t length = strcspn(id, " \t\r\n");
+
+	if (*id == '{' && json_parse(id, strlen(id), &object, NULL) == 0) {
+		const char *member = json_get_string(object, "id");
+
+		return member ? xstrdup(member) : NULL;
+	}
+	return length > 0 && *id != '{' ? xstrndup(id, length) : NULL;
+}
+
+static int select_one(struct store *store, const char *id,
+		      int (*each)(void *arg, const struct store_execution *execution), void *arg, struct err *err)
+{
+	auto_execution struct store_execution execution = {0};
+	int result = store_execution_find(store, id, &execution, err);
+
+	return result == 0 ? each(arg, &execution) : result;
+}
+
+static int select_read(struct store *store, int (*each)(void *arg, const struct store_execution *execution), void *arg,
+		       struct err *err)
+{
+	auto_free char *line = NULL;
+	size_t size = 0;
+	int result = 0;
+
+	while (result == 0 && getline(&line, &size, stdin) > 0) {
+		auto_free char *id = id_of_line(line);
+
+		if (id)
+			result = select_one(store, id, each, arg, err);
+	}
+	return result;
+}
+
 int cli_select(struct store *store, const struct cli_selection *selection,
 	       int (*each)(void *arg, const struct store_execution *execution), void *arg, struct err *err)
 {
@@ -123,13 +163,9 @@ int cli_select(struct store *store, const struct cli_selection *selection,
 		return err_set(err, ERR_INVALID, "which executions? Give ids, filters, or --all (see --help)");
 	if (common->n_args > 0 && (selection->all || filtered))
 		return err_set(err, ERR_INVALID, "give either ids, or --all and filters");
-	for (size_t i = 0; result == 0 && i < common->n_args; i++) {
-		auto_execution struct store_execution execution = {0};
-
-		result = store_execution_find(store, common->args[i], &execution, err);
-		if (result == 0)
-			result = each(arg, &execution);
-	}
+	for (size_t i = 0; result == 0 && i < common->n_args; i++)
+		result = streq(common->args[i], "-") ? select_read(store, each, arg, err)
+						     : select_one(store, common->args[i], each, arg, err);
 	if (common->n_args > 0)
 		return result;
 	cli_filter_to_store(selection->filter, &filter);

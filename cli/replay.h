@@ -171,8 +171,8 @@ void replay_result(const struct replay_report *report, const char *id, const cha
 void replay_print(FILE *out, const char *report);
 /* The differences of a report as text: what, recorded and now, diff. */
 void replay_details(struct json_object *differences, struct buf *ret);
-/* Into the file of --report, too. */
-void replay_report_add(struct report *to, const struct store_result *result);
+/* Into the file of --report, too; with its program and conversation where it is not as recorded. */
+void replay_report_add(struct report *to, struct store *store, const struct store_result *result);
 
 struct replay_summary {
 	size_t classes[REPLAY_CLASSES];

@@ -116,7 +116,7 @@ static int print(struct replay_batch *batch, const struct store_result *result, 
 {
 	const struct replay_options *options = batch->options;
 
-	replay_report_add(batch->report, result);
+	replay_report_add(batch->report, batch->store, result);
 	if (options->quiet && streq(result->class, replay_class_text(REPLAY_IDENTICAL)))
 		return 0;
 	if (options->common.json) {

@@ -240,7 +240,8 @@ static char *file_text(const char *kind, const struct store_file *file)
 {
 	if (!*file->blob)
 		return xstrdup(kind);
-	return xasprintf("%s, %lld bytes, sha256 %.16s…", kind, (long long)file->size, file->blob);
+	return xasprintf("%s, %lld bytes, mode %03o, sha256 %.16s…", kind, (long long)file->size,
+			 (unsigned)file->mode & 07777, file->blob);
 }
 
 static int compare_file(void *arg, const struct store_execution_file *recorded)
@@ -257,7 +258,8 @@ static int compare_file(void *arg, const struct store_execution_file *recorded)
 		files->seen[i] = true;
 		/* What was lost then, say to the owner's cap, has no content to compare with. */
 		if (streq(recorded->change, "lost") ||
-		    (streq(recorded->change, job_change_text(now->kind)) && streq(then->blob, now->file.blob)))
+		    (streq(recorded->change, job_change_text(now->kind)) && streq(then->blob, now->file.blob) &&
+		     (!*then->blob || then->mode == now->file.mode)))
 			return 0;
 		differ(files->report, REPLAY_FILES, file_what(then->name, then->name_length),
 		       file_text(recorded->change, then), file_text(job_change_text(now->kind), &now->file));
@@ -280,8 +282,8 @@ static int compare_files(struct store *store, const struct store_execution *exec
 	for (size_t i = 0; i < now->n_changes; i++) {
 		const struct job_change *change = &now->changes[i];
 
-		buf_printf(&report->outcome, "%s %s %s\n", job_change_text(change->kind), change->file.name,
-			   change->file.blob);
+		buf_printf(&report->outcome, "%s %s %o %s\n", job_change_text(change->kind), change->file.name,
+			   (unsigned)change->file.mode, change->file.blob);
 		if (!seen[i])
 			differ(report, REPLAY_FILES, file_what(change->file.name, change->file.name_length),
 			       xstrdup("untouched"), file_text(job_change_text(change->kind), &change->file));
@@ -312,6 +314,11 @@ static void compare_end(const struct replay_settings *settings, const struct sto
 		compare_number(report, "exit code", execution->exit_code, now->exit_code, -1);
 		compare_number(report, "signal", execution->signal, now->signal, 0);
 		buf_printf(&report->outcome, "%d %d\n", now->exit_code, now->signal);
+		/* The same end for another reason: the jail refused something. */
+		if (streq(execution->verdict, verdict) && execution->exit_code == now->exit_code &&
+		    execution->signal == now->signal && !streq(execution->message, now->message))
+			differ(report, REPLAY_EXIT, xstrdup("message"), xstrdup(execution->message),
+			       xstrdup(now->message));
 	}
 	snprintf(report->now, sizeof(report->now), "%s", verdict);
 	buf_printf(&report->outcome, "%s\n", verdict);

@@ -209,8 +209,11 @@ static enum report_state state_of(enum replay_class class)
 	return class >= REPLAY_MISSING ? REPORT_ERROR : REPORT_FAIL;
 }
 
-void replay_report_add(struct report *to, const struct store_result *result)
+void replay_report_add(struct report *to, struct store *store, const struct store_result *result)
 {
+	const enum report_state state = state_of(replay_class_from(result->class));
+	auto_execution struct store_execution run = {0};
+	auto_free char *code = NULL;
 	auto_json struct json_object *object = NULL;
 	auto_buf struct buf details = {0}, message = {0};
 	struct json_object *differences;
@@ -227,16 +230,20 @@ void replay_report_add(struct report *to, const struct store_result *result)
 		buf_printf(&message, "%s%s", message.length > 0 ? ", " : "",
 			   json_get_string(json_object_array_get_idx(differences, i), "what"));
 	buf_putc(&message, '\0');
+	if (state != REPORT_PASS && store_execution_find(store, json_get_string(object, "id"), &run, NULL) == 0)
+		store_text_read(store, &run.code, &code, &(size_t){0}, NULL);
 	report_add(to, &(struct report_case){
 			       .group = json_get_string(object, "language"),
 			       .name = json_get_string(object, "id"),
 			       .label = result->class,
 			       .expected = *result->recorded ? result->recorded : "-",
 			       .now = *result->now ? result->now : "-",
-			       .state = state_of(replay_class_from(result->class)),
+			       .state = state,
 			       .message = message.data,
 			       .details = *details.data ? details.data : NULL,
 			       .json = result->report,
+			       .code = code,
+			       .conversation = run.conversation,
 			       .wall_us = -1,
 		       });
 }

@@ -138,8 +138,8 @@ void report_add(struct report *report, const struct report_case *one)
 	}
 	report->items[report->count++] = (struct report_item){
 		copy(one->group),   copy(one->name),    copy(one->label), copy(one->expected), copy(one->now),
-		copy(one->message), copy(one->details), copy(one->json),  copy(one->code),     one->state,
-		one->wall_us};
+		copy(one->message), copy(one->details), copy(one->json),  copy(one->code),     copy(one->conversation),
+		one->state,         one->wall_us};
 }
 
 int report_finish(struct report *report, const char *summary, double seconds, struct err *err)
@@ -179,7 +179,8 @@ void report_free(struct report *report)
 	for (size_t i = 0; i < report->count; i++) {
 		struct report_item *item = &report->items[i];
 		char *const texts[] = {item->group, item->name,    item->label,   item->expected,
-				       item->now,   item->message, item->details, item->json,  item->code};
+				       item->now,   item->message, item->details, item->json,  item->code,
+				       item->conversation};
 
 		for (size_t k = 0; k < ARRAY_SIZE(texts); k++)
 			free(texts[k]);

@@ -32,7 +32,8 @@ struct report_case {
 	const char *message; /* one sentence; "" where there is nothing to say */
 	const char *details; /* more lines, of a diff where they begin so; NULL: none */
 	const char *json;    /* the line of --json */
-	const char *code;    /* the program that was judged; NULL */
+	const char *code;    /* the program that was judged or ran; NULL */
+	const char *conversation; /* that it ran in; NULL */
 	int64_t wall_us;     /* -1: not known */
 };
 
@@ -51,7 +52,7 @@ int report_kept(struct store_results *results, bool wanted, int status);
 
 /* -------- between report.c and the formats in report_*.c ----------------------------------------------- */
 struct report_item { /* as report_case; owned */
-	char *group, *name, *label, *expected, *now, *message, *details, *json, *code;
+	char *group, *name, *label, *expected, *now, *message, *details, *json, *code, *conversation;
 	enum report_state state;
 	int64_t wall_us;
 };

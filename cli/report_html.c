@@ -38,14 +38,26 @@ static void element(FILE *out, const char *before, const char *text, const char 
 	fputs(after, out);
 }
 
+/* The order of what is not as expected: what changed, what failed to run, and folded what is flaky or was not run. */
+enum place { CHANGED, ERRORS, FOLDED, UNRUN, PLACES };
+
+static enum place place_of(const struct report_item *item)
+{
+	if (item->state == REPORT_FAIL)
+		return streq(item->label, "flaky") ? FOLDED : CHANGED;
+	return item->state == REPORT_ERROR ? ERRORS : item->state == REPORT_SKIP ? UNRUN : PLACES;
+}
+
 static void one(const struct report_item *item, FILE *out)
 {
-	fprintf(out, "<details%s><summary><b class=\"%s\">", item->state == REPORT_SKIP ? "" : " open",
+	fprintf(out, "<details%s><summary><b class=\"%s\">", place_of(item) < FOLDED ? " open" : "",
 		states[item->state]);
 	element(out, "", item->label, "</b> ");
 	element(out, "", item->name, " ");
 	element(out, "<small>", item->group, "</small></summary>\n");
 	element(out, "<p>", item->message, "</p>\n");
+	if (item->conversation && *item->conversation)
+		element(out, "<p>conversation ", item->conversation, "</p>\n");
 	if (item->details && *item->details) {
 		const char *details = item->details;
 
@@ -63,6 +75,8 @@ static void one(const struct report_item *item, FILE *out)
 		}
 		fputs("</pre>\n", out);
 	}
+	if (item->code && *item->code)
+		element(out, "<details><summary>program</summary><pre>", item->code, "</pre></details>\n");
 	fputs("</details>\n", out);
 }
 
@@ -133,11 +147,12 @@ void report_html(const struct report_all *all, FILE *out)
 	size_t left = all->count - all->states[REPORT_PASS], shown = 0;
 	if (left > 0)
 		fputs("<h2>Not as expected, or not run</h2>\n", out);
-	for (size_t i = 0; i < all->count && shown < SHOWN_MAX; i++)
-		if (all->items[i].state != REPORT_PASS) {
-			one(&all->items[i], out);
-			shown++;
-		}
+	for (enum place place = CHANGED; place < PLACES; place++)
+		for (size_t i = 0; i < all->count && shown < SHOWN_MAX; i++)
+			if (place_of(&all->items[i]) == place) {
+				one(&all->items[i], out);
+				shown++;
+			}
 	if (shown < left)
 		fprintf(out, "<p>… and %zu more</p>\n", left - shown);
 	fputs("</body>\n</html>\n", out);

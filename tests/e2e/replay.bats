@@ -49,6 +49,22 @@ setup() {
 	[[ ${lines[-1]} == "1 identical, 1 equal after normalising, 5 differ, 0 not replayable, 1 flaky" ]]
 }
 
+@test "a file's mode and the message count, ids come from standard input" {
+	say bash 'echo x >/data/f; chmod 700 /data/f # mode'
+	say bash 'exit 3 # message'
+	say bash 'true'
+	sp_stdio_end
+	sqlite3 "$SP_DIR/data/sallyport.db" "UPDATE execution_file SET mode = 420 WHERE phase = 'after'"
+	alter "message = message || ' The jail refused it: ptrace.'" '# message'
+	replay 1 --all
+	[ "$(class_of '# mode')" = files_changed ]
+	[ "$(class_of '# message')" = exit_changed ]
+	[[ $(jq -r '.differences[]?.now' <<<"$output") == *"mode 700"*"status 3."* ]]
+	"$SP_BIN/sallyport" log --config "$SP_CONFIG" --json >log.jsonl
+	[ "$(jq -r .id log.jsonl | "$SP_BIN/sallyport" replay --config "$SP_CONFIG" --json - | tail -1 | jq -c .summary.different)" = 2 ]
+	[ "$("$SP_BIN/sallyport" replay --config "$SP_CONFIG" --json - <log.jsonl | tail -1 | jq -c .summary.different)" = 2 ]
+}
+
 @test "CPU time and memory are compared on request" {
 	say python 'import json; print("slow")'
 	say python 'import json; print("fast")'

@@ -64,6 +64,10 @@ harmless() {
 	grep -q '^1 passed, 2 failed, 0 errors, 1 skipped; ' r.txt
 	[ "$(xmllint --html --xpath 'count(//*[local-name()="rect"])' r.html 2>/dev/null)" = 4 ]
 	[ "$(xmllint --html --xpath 'string(//span[@class="minus"])' r.html 2>/dev/null)" = -seventeen ]
+	# What changed comes first, with its program and conversation; what is flaky is folded.
+	[ "$(xmllint --html --xpath 'string(//body/details[1]/details/pre)' r.html 2>/dev/null)" = 'for i in range(40): print(i)' ]
+	[ "$(xmllint --html --xpath 'string(//body/details[1]/p[2])' r.html 2>/dev/null)" = 'conversation c' ]
+	[ "$(xmllint --html --xpath 'string(//body/details[not(@open)][1]/summary/b)' r.html 2>/dev/null)" = flaky ]
 	[ ! -e "$(compgen -G 'r.*.part-*')" ]
 	# The same diff, plain, on standard output; and in colours where that is a terminal.
 	grep -qx -- '    @@ -15,7 +15,7 @@' shown
