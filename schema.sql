@@ -44,7 +44,7 @@
 -- step in lib/store/db/store_schema.c, which a test compares with this text.
 
 PRAGMA application_id = 0x53505254; -- "SPRT"
-PRAGMA user_version = 26;
+PRAGMA user_version = 27;
 
 -- One start of a program that writes here. While it lives it holds a lock (flock) on instances/ID.lock; a row whose lock is free
 -- belongs to a process that is gone, and what it left running is marked interrupted by the next start. pid and boot_id are for
@@ -333,6 +333,10 @@ CREATE TABLE execution (
 	client_address    TEXT,                  -- from where it was asked for, as gateway.client_addresses says; NULL: not kept, or not by HTTP
 	client            TEXT,                  -- the program that asked, 'claude-code/2.1.0'; NULL: it did not say. Both go with the content
 	secrets           INTEGER,               -- how many it had: their names are in env, their values nowhere; NULL: not known
+	door              TEXT,                  -- the API that it came through: 'mcp', 'v1', 'fusion', 'piston'; NULL: none, or not known
+	caller            TEXT,                  -- the client's own id of the request; NULL: it has none. It goes with the content
+	-- 1: a grading. stdin is its cases as JSON, stdout a line for each of them that ran, and the run is OK where all are right. NULL: a run
+	grading           INTEGER CHECK (grading = 1),
 	CHECK ((sandbox IS NULL) = (sandbox_seq IS NULL)),
 	CHECK (code IS NULL OR code_blob IS NULL),
 	CHECK (stdin IS NULL OR stdin_blob IS NULL),

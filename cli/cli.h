@@ -134,7 +134,7 @@ int cli_parse_expiry(const char *text, int64_t now_us, int64_t *ret_us, struct e
 /* -------- which executions: shared by log and replay */
 struct cli_filter {
 	struct bind_strings verdicts, owners;
-	const char *language, *token, *conversation, *task, *tool, *text, *tag, *request, *client, *file, *same;
+	const char *language, *token, *conversation, *task, *tool, *text, *tag, *request, *client, *file, *same, *door;
 	bool denied, secrets;
 	int64_t since_us, until_us; /* 0: open */
 };

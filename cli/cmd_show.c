@@ -160,6 +160,9 @@ static void show_caller(const struct store_execution *e)
 	line("request", e->request_id);
 	line("address", e->client_address);
 	line("client", e->client);
+	line("door", e->door);
+	line("client's id", e->caller);
+	line("grading", e->grading ? "yes" : NULL);
 	line("trace", e->trace);
 	if (e->secrets)
 		printf("%-14s%lld\n", "secrets", (long long)e->secrets);

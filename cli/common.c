@@ -35,6 +35,8 @@ const struct cli_option cli_filter_options[] = {
 	 .help = "select the run of this task, by its id or the beginning of it"},
 	{.name = "tool", .type = CLI_STRING, .offset = FIELD(tool), .value = "PATTERN",
 	 .help = "select runs that called a tool whose name matches: github, 'github.list_*'"},
+	{.name = "door", .type = CLI_STRING, .offset = FIELD(door), .value = "NAME",
+	 .help = "select runs that came through this API: mcp, v1, fusion, piston"},
 	{.name = "since", .type = CLI_TIME, .offset = FIELD(since_us), .value = "TIME",
 	 .help = "select runs from then on: 15m, 2h or 3d (ago), yesterday, 2026-11-21, 2026-11-21T08:11"},
 	{.name = "until", .type = CLI_TIME, .offset = FIELD(until_us), .value = "TIME",
@@ -46,7 +48,7 @@ const struct cli_option cli_filter_options[] = {
 
 const struct cli_option cli_log_options[] = {
 	{.name = "request", .type = CLI_STRING, .offset = FIELD(request), .value = "ID",
-	 .help = "select runs of the HTTP request with this X-Request-Id"},
+	 .help = "select runs of the request with this X-Request-Id, or with this id of the client's own"},
 	{.name = "client", .type = CLI_STRING, .offset = FIELD(client), .value = "PATTERN",
 	 .help = "select runs that this client program asked for: 'claude-code/*'"},
 	{.name = "file", .type = CLI_STRING, .offset = FIELD(file), .value = "PATTERN",
@@ -68,8 +70,8 @@ const struct cli_option cli_tag_options[] = {
 bool cli_filter_empty(const struct cli_filter *filter)
 {
 	return !filter->verdicts.count && !filter->language && !filter->owners.count && !filter->token &&
-	       !filter->conversation && !filter->task && !filter->tool && !filter->text && !filter->tag &&
-	       !filter->since_us && !filter->until_us;
+	       !filter->conversation && !filter->task && !filter->tool && !filter->door && !filter->text &&
+	       !filter->tag && !filter->since_us && !filter->until_us;
 }
 
 bool cli_filter_owner(const struct cli_filter *filter, const char *owner)
@@ -94,6 +96,7 @@ void cli_filter_to_store(const struct cli_filter *filter, struct store_filter *r
 		.tag = filter->tag,
 		.request = filter->request,
 		.client = filter->client,
+		.door = filter->door,
 		.file = filter->file,
 		.same = filter->same,
 		.denied = filter->denied,
@@ -365,6 +368,10 @@ struct json_object *cli_execution_json(const struct store_execution *e)
 	json_add_string(object, "conversation", *e->conversation ? e->conversation : NULL);
 	json_add_string(object, "client_address", *e->client_address ? e->client_address : NULL);
 	json_add_string(object, "client", *e->client ? e->client : NULL);
+	json_add_string(object, "door", *e->door ? e->door : NULL);
+	json_add_string(object, "caller", *e->caller ? e->caller : NULL);
+	if (e->grading)
+		json_add_bool(object, "grading", true);
 	json_add_int(object, "secrets", e->secrets);
 	add_time(object, "created", e->created_us);
 	add_time(object, "finished", e->finished_us);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "api.h"
+#include "cgi/http/client.h"
 #include "cgi/http/files.h"
 #include "lib/base/bind_meant.h"
 #include "lib/base/util.h"
@@ -231,6 +232,7 @@ void api_exec(struct http_exchange *exchange)
 
 	if (!files_change_enter(exchange, STORE_SCOPE_RUN))
 		return;
+	client_came(&exchange->client, "v1", NULL);
 	if (files_change_body(exchange, &text)) {
 		int result = parse(&text, &document, &body, &err);
 

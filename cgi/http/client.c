@@ -57,17 +57,17 @@ void client_address(const struct config *config, const struct request *request, 
 }
 
 /* Cut on a character's boundary, without what would break a line. */
-static void put_program(struct store_client *client, const char *text)
+static void put_line(const char *text, char *ret, size_t size)
 {
-	const size_t length = utf8_cut(text, strlen(text), sizeof(client->program) - 1);
+	const size_t length = utf8_cut(text, strlen(text), size - 1);
 
-	memcpy(client->program, text, length);
-	client->program[length] = '\0';
-	for (char *c = client->program; *c; c++)
+	memcpy(ret, text, length);
+	ret[length] = '\0';
+	for (char *c = ret; *c; c++)
 		if ((unsigned char)*c < ' ' || *c == 0x7f)
 			*c = ' ';
-	if (!utf8_valid(client->program, length))
-		client->program[0] = '\0';
+	if (!utf8_valid(ret, length))
+		ret[0] = '\0';
 }
 
 void client_read(const struct config *config, const struct request *request, struct store_client *ret)
@@ -82,7 +82,7 @@ void client_read(const struct config *config, const struct request *request, str
 		memcpy(ret->address, address, sizeof(address));
 	else if (streq(kept, "network"))
 		host_network_print(address, NETWORK_V4, NETWORK_V6, ret->address, sizeof(ret->address));
-	put_program(ret, program ? program : "");
+	put_line(program ? program : "", ret->program, sizeof(ret->program));
 }
 
 void client_named(struct store_client *client, const char *name, const char *version)
@@ -92,5 +92,11 @@ void client_named(struct store_client *client, const char *name, const char *ver
 					     : NULL;
 
 	if (both)
-		put_program(client, both);
+		put_line(both, client->program, sizeof(client->program));
+}
+
+void client_came(struct store_client *client, const char *door, const char *caller)
+{
+	snprintf(client->door, sizeof(client->door), "%s", door);
+	put_line(caller ? caller : "", client->caller, sizeof(client->caller));
 }

@@ -18,3 +18,5 @@ void client_read(const struct config *config, const struct request *request, str
 void client_address(const struct config *config, const struct request *request, char ret[STORE_ADDRESS_SIZE]);
 /* What a client of the protocol calls itself; NULL: nothing, and what is there stays. */
 void client_named(struct store_client *client, const char *name, const char *version);
+/* The API that it uses, and its own id of the request; NULL: it has none. */
+void client_came(struct store_client *client, const char *door, const char *caller);

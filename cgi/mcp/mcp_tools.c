@@ -39,7 +39,7 @@ static void find_trace(const struct mcp_call *call, char ret[REQUEST_TRACE_SIZE]
 		request_trace(request_param(call->exchange->request, "HTTP_TRACEPARENT"), ret);
 }
 
-/* What the client calls itself: in each request, or when it opened the session. */
+/* What the client calls itself, in each request or when it opened the session, and what it calls the request. */
 static void name_client(struct mcp_call *call)
 {
 	struct json_object *meta = json_get(call->message->params, "_meta", json_type_object);
@@ -49,6 +49,7 @@ static void name_client(struct mcp_call *call)
 	client_named(&call->exchange->client, json_get_string(client, "name"), json_get_string(client, "version"));
 	if (session)
 		client_named(&call->exchange->client, session->client_name, session->client_version);
+	client_came(&call->exchange->client, "mcp", json_object_get_string(call->message->id));
 }
 
 int mcp_tools_call(struct mcp_call *call)

@@ -181,15 +181,22 @@ static int take_limits(struct job *job, const struct job_request *request, struc
 	return result < 0 ? result : limits_resolve(limits, &job->asked.named, &job->asked.limits, err);
 }
 
+void job_take_client(const struct store_client *client, struct store_execution *row)
+{
+	memcpy(row->request_id, client->request_id, sizeof(row->request_id));
+	memcpy(row->client_address, client->address, sizeof(row->client_address));
+	memcpy(row->client, client->program, sizeof(row->client));
+	memcpy(row->door, client->door, sizeof(row->door));
+	memcpy(row->caller, client->caller, sizeof(row->caller));
+}
+
 static void take_identity(struct job *job, const struct job_request *request)
 {
 	struct store_execution *row = &job->asked.row;
 
 	if (request->client) {
 		job->asked.client = *request->client;
-		memcpy(row->request_id, request->client->request_id, sizeof(row->request_id));
-		memcpy(row->client_address, request->client->address, sizeof(row->client_address));
-		memcpy(row->client, request->client->program, sizeof(row->client));
+		job_take_client(request->client, row);
 	}
 	snprintf(row->trace, sizeof(row->trace), "%s", request->trace ? request->trace : "");
 	snprintf(row->task_id, sizeof(row->task_id), "%s", request->task_id ? request->task_id : "");

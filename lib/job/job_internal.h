@@ -211,6 +211,7 @@ void job_metrics_begin(void);
 void job_metrics_runners(struct json_object *runners); /* languages have a label of their own from now on */
 void job_metrics_start(const struct job *job);         /* its turn has come */
 void job_metrics_end(const struct job *job);           /* it is recorded */
+void job_metrics_row(const struct store_execution *row, enum jail_verdict verdict); /* what is counted of any row */
 
 /* job_workspace.c: a turn of the workspace's conversation reads the folder first, and writes there what it changed */
 int job_workspace_start(struct job_engine *engine, struct err *err); /* opens it, if the configuration names one */
@@ -230,6 +231,7 @@ void job_source(const char *language, const struct bind_text *code, struct buf *
 int job_store_text(struct store *store, const struct bind_text *text, struct store_text *ret, int *ret_fd,
 		   struct err *err);
 char *job_json_text(struct json_object *object); /* compact; the caller's */
+struct store_usage job_usage(const struct jail_usage *usage);
 /* 1: nothing is written yet, since it is large: job_lend_writer_large. */
 int job_begin_work(struct store_txn *txn, void *work_item, struct err *err);
 /* Writes nothing: sets run.recalled, or fails with the turn's error. */
@@ -251,6 +253,7 @@ void job_list_changes(struct job *job); /* result.changes out of the outputs */
 /* job_check.c: request -> job, without touching anything outside */
 /* Everything but the inputs' bytes. Under the engine's lock, for `runners`; NULL: no jailer yet (ERR_UNAVAILABLE). */
 int job_take_request(struct job *job, const struct job_request *request, struct json_object *runners, struct err *err);
+void job_take_client(const struct store_client *client, struct store_execution *row);
 /* The runner's own name of a language. */
 int job_take_language(struct json_object *runners, const char *language, char ret[32], struct err *err);
 

@@ -281,7 +281,7 @@ void job_list_changes(struct job *job)
 	}
 }
 
-static struct store_usage usage_of(const struct jail_usage *usage)
+struct store_usage job_usage(const struct jail_usage *usage)
 {
 	return (struct store_usage){
 		.wall_us = usage->wall_us,
@@ -324,8 +324,8 @@ int job_finish_work(struct store_txn *txn, void *work_item, struct err *err)
 	row.stderr_text = run->stderr_text;
 	row.stdout_truncated = jail->stdout_truncated;
 	row.stderr_truncated = jail->stderr_truncated;
-	row.run = usage_of(&jail->run);
-	row.compile = usage_of(&jail->compile);
+	row.run = job_usage(&jail->run);
+	row.compile = job_usage(&jail->compile);
 	row.setup_us = jail->setup_us;
 	row.warm = jail->warm;
 	row.result_json = run->result_json;

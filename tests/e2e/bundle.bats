@@ -95,7 +95,7 @@ refuse() {
 	[ "$output" = '{"summary":{"executions":1,"new":0,"already_there":1}}' ]
 	sqlite3 "$SP_DIR/old" "PRAGMA user_version = 7"
 	cli 2 other import "$SP_DIR/old"
-	[[ $stderr == *"version 7, this program knows 8: write it anew"* ]]
+	[[ $stderr == *"version 7, this program knows 9: write it anew"* ]]
 	sqlite3 "$SP_DIR/old" "PRAGMA user_version = 9"
 	cli 2 other import "$SP_DIR/old"
 	[[ $stderr == *"version 9, this program knows 8: install a newer release"* ]]

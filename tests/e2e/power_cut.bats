@@ -194,8 +194,8 @@ carried() {
 made_older() {
 	local db=$SP_DIR/$1/sallyport.db
 	sqlite3 "$db" "SELECT 'DROP ' || type || ' ' || name || ';' FROM sqlite_schema WHERE type IN ('view', 'trigger')" | sqlite3 "$db"
-	sqlite3 "$db" "DROP INDEX execution_by_request; ALTER TABLE execution DROP COLUMN secrets; ALTER TABLE execution DROP COLUMN client;
-		ALTER TABLE execution DROP COLUMN client_address; PRAGMA user_version = 25"
+	sqlite3 "$db" "ALTER TABLE execution DROP COLUMN door; ALTER TABLE execution DROP COLUMN caller; ALTER TABLE execution DROP COLUMN grading;
+		PRAGMA user_version = 26"
 }
 
 @test "backup, restore, export, import and upgrade leave the old or the new behind a power cut" {

@@ -141,7 +141,7 @@ no_scratch() {
 	refuse "not as it must be" "UPDATE suite_case SET name = ''"
 	refuse "no run" "INSERT INTO suite_case VALUES ('x', 'x', '[]', '', '', 1)"
 	refuse tables "CREATE TRIGGER t AFTER INSERT ON blob BEGIN DELETE FROM blob; END"
-	refuse "version 9" "PRAGMA user_version = 9"
+	refuse "version 10" "PRAGMA user_version = 10"
 	refuse "not a bundle" "PRAGMA application_id = 7"
 	# The format before bundles: what to do.
 	refuse "make it again with sallyport export or promote" "PRAGMA application_id = 0x53505355; PRAGMA user_version = 4"

@@ -6,7 +6,7 @@
 
 #include "lib/store/db/store_migrate.h"
 
-#define STORE_OLD "25" /* today's version less one; both versions of the step go up with it */
+#define STORE_OLD "26" /* today's version less one; both versions of the step go up with it */
 
 /* From today's schema to the made-up older one: a table, columns, indexes and triggers fewer. */
 static const char store_old_sql[] =
@@ -19,7 +19,7 @@ static const char store_old_sql[] =
 	"PRAGMA user_version = " STORE_OLD;
 
 static const struct store_step store_old_steps[] = {
-	{25,
+	{26,
 	 "CREATE TABLE drain (owner TEXT PRIMARY KEY, reason TEXT NOT NULL, since_us INTEGER NOT NULL) STRICT, WITHOUT "
 	 "ROWID;"
 	 "ALTER TABLE tool_call ADD COLUMN arguments_blob TEXT REFERENCES blob (sha256) CHECK "
@@ -36,5 +36,5 @@ static const struct store_step store_old_steps[] = {
 	 "CREATE INDEX baseline_call_by_arguments_blob ON baseline_call (arguments_blob) WHERE arguments_blob "
 	 "IS NOT NULL;"
 	 "CREATE INDEX baseline_call_by_result_blob ON baseline_call (result_blob) WHERE result_blob IS NOT NULL"},
-	{26, NULL},
+	{27, NULL},
 };

@@ -64,9 +64,13 @@ const char *store_audit_kind(enum store_audit_kind kind);
 
 /* Who asked, as far as the gateway knows; empty: not known, or not kept. */
 #define STORE_ADDRESS_SIZE 50 /* of IPv6, with the length of a network */
+#define STORE_DOOR_SIZE    16
+#define STORE_CALLER_SIZE  65
 struct store_client {
 	char request_id[33], address[STORE_ADDRESS_SIZE];
 	char program[100]; /* "claude-code/2.1.0" */
+	char door[STORE_DOOR_SIZE];     /* the API that it uses: "mcp" */
+	char caller[STORE_CALLER_SIZE]; /* its own id of the request, the beginning; "": it has none */
 };
 /* By which token; NULL, "": none, so it was the process itself. `client` NULL: not known. */
 struct store_caller {

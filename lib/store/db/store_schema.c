@@ -18,7 +18,7 @@ char *store_schema_view(const char *name)
 	return xstrndup(text, strcspn(text, ";"));
 }
 
-#define NEWEST 26
+#define NEWEST 27
 
 const int store_schema_newest = NEWEST;
 
@@ -26,6 +26,8 @@ const struct store_step store_schema_steps[] = {
 	{25, "ALTER TABLE execution ADD COLUMN client_address TEXT; ALTER TABLE execution ADD COLUMN client TEXT; "
 	 "ALTER TABLE execution ADD COLUMN secrets INTEGER; "
 	 "CREATE INDEX execution_by_request ON execution (request_id) WHERE request_id IS NOT NULL"},
+	{26, "ALTER TABLE execution ADD COLUMN door TEXT; ALTER TABLE execution ADD COLUMN caller TEXT; "
+	 "ALTER TABLE execution ADD COLUMN grading INTEGER CHECK (grading = 1)"},
 	{NEWEST, NULL},
 };
 

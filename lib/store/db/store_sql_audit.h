@@ -40,14 +40,15 @@ enum {
 	AUDIT_BEGIN_TEXTS = AUDIT_BEGIN_STDIN_BYTES + 1,
 	AUDIT_END_TEXTS = AUDIT_END_STDERR_BYTES + 1,
 	AUDIT_N_TEXTS = 4, /* text, blob, text, blob */
-	AUDIT_N_LATER = 3, /* the last of the columns; NULL: in no sum */
+	AUDIT_N_LATER = 6, /* the last of the columns; NULL: in no sum */
 	AUDIT_BEGIN_CREATED = AUDIT_BEGIN_TEXTS + AUDIT_N_TEXTS + 6, /* in the columns above */
 	AUDIT_END_FINISHED = AUDIT_END_TEXTS + AUDIT_N_TEXTS + 2,
 	AUDIT_PHASE_EXECUTION = 0,
 };
 #define STORE_SQL_AUDIT_BEGIN                                                                                          \
 	"SELECT id, owner, token, erased_before, language, network, code_bytes, stdin_bytes, code, code_blob, stdin, " \
-	"stdin_blob, " STORE_SQL_BEGIN_COLUMNS ", secrets, client_address, client FROM execution "
+	"stdin_blob, " STORE_SQL_BEGIN_COLUMNS ", secrets, client_address, client, door, caller, grading "      \
+	"FROM execution "
 #define STORE_SQL_AUDIT_END                                                                                            \
 	"SELECT id, owner, token, erased_after, state, verdict, coalesce(exit_code, -1), coalesce(signal, 0), "        \
 	"coalesce(run_wall_us, 0), coalesce(run_cpu_user_us, 0) + coalesce(run_cpu_system_us, 0), "                    \

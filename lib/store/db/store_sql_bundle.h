@@ -15,7 +15,7 @@
 	  NEXT(compile_memory_peak) NEXT(setup_us) NEXT(warm) NEXT(result) \
 	  NEXT(stdout) NEXT(stdout_blob) NEXT(stdout_bytes) \
 	  NEXT(stdout_truncated) NEXT(stderr) NEXT(stderr_blob) \
-	  NEXT(stderr_bytes) NEXT(stderr_truncated) NEXT(display) NEXT(runtime)
+	  NEXT(stderr_bytes) NEXT(stderr_truncated) NEXT(display) NEXT(runtime) NEXT(door) NEXT(caller) NEXT(grading)
 #define STORE_BUNDLE_FILE(FIRST, NEXT) \
 	FIRST(execution) \
 	NEXT(phase) NEXT(name) NEXT(change) NEXT(reason) NEXT(blob) NEXT(media_type) NEXT(mode) NEXT(size) \

@@ -63,7 +63,8 @@ enum { STORE_ERASURE_COLUMNS(COLUMN_NAME, COLUMN_NAME, COLUMN_NAME) ERASURE_COLU
 	X(ERASE_OUTPUT, WRITE, "UPDATE execution SET " STORE_SQL_ERASED)                                               \
 	X(ERASE_CONTENT, WRITE,                                                                                        \
 	  "UPDATE execution SET code = NULL, code_blob = NULL, stdin = NULL, stdin_blob = NULL, args = '[]', env = "   \
-	  "NULL, entry = NULL, client_address = NULL, client = NULL, erased_before = " STORE_SQL_ROWS(                 \
+	  "NULL, entry = NULL, client_address = NULL, client = NULL, caller = NULL, "                                  \
+	  "erased_before = " STORE_SQL_ROWS(                                                                           \
 		  "before") ", " STORE_SQL_ERASED)                                                                     \
 	X(ERASE_RECOUNT, WRITE,                                                                                        \
 	  "UPDATE execution SET bytes = " STORE_SQL_ASKED_BYTES("") " + " STORE_SQL_OUTPUT_BYTES(                      \

@@ -60,6 +60,9 @@
 	NEXT(EXECUTION_CLIENT_ADDRESS, "client_address", client_address)                                               \
 	NEXT(EXECUTION_SECRETS, "coalesce(secrets, 0)", secrets)                                                       \
 	NEXT(EXECUTION_CLIENT, "client", client)                                                                       \
+	NEXT(EXECUTION_DOOR, "door", door)                                                                             \
+	NEXT(EXECUTION_CALLER, "caller", caller)                                                                       \
+	NEXT(EXECUTION_GRADING, "grading", grading)                                                                    \
 	NEXT(EXECUTION_TRACE, "trace", trace)                                                                          \
 	NEXT(EXECUTION_ERASED, "erased", erased)                                                                       \
 	NEXT(EXECUTION_ERASED_US, "erased_us", erased_us)                                                              \
@@ -95,7 +98,8 @@ enum { STORE_OUTPUT_COLUMNS(COLUMN_NAME, COLUMN_NAME, COLUMN_NAME) OUTPUT_COLUMN
 	"1, length(:token)) = :token)) "                                                                               \
 	"AND (:tool IS NULL OR EXISTS (SELECT 1 FROM tool_call WHERE tool_call.execution = execution.id AND "          \
 	"server || '.' || tool GLOB iif(instr(:tool, '.'), :tool, :tool || '.*'))) "                                   \
-	"AND (:request IS NULL OR request_id = :request) AND (:client IS NULL OR client GLOB :client) "                \
+	"AND (:request IS NULL OR request_id = :request OR caller = :request) "                                        \
+	"AND (:client IS NULL OR client GLOB :client) "                                                                \
 	"AND (NOT :secrets OR secrets > 0) AND (NOT :denied OR instr(result, '\"denied\":[{') OR EXISTS (SELECT 1 "    \
 	"FROM tool_call WHERE tool_call.execution = execution.id AND tool_call.state = 'refused')) "                   \
 	"AND (:file IS NULL OR EXISTS (SELECT 1 FROM execution_file AS f WHERE f.execution = execution.id AND "        \
@@ -113,7 +117,7 @@ enum { STORE_OUTPUT_COLUMNS(COLUMN_NAME, COLUMN_NAME, COLUMN_NAME) OUTPUT_COLUMN
 	"AND (:language IS NULL OR language = :language) AND (:verdict IS NULL OR instr(:verdict, verdict)) "     \
 	"AND (:since = 0 OR created_us >= :since) AND (:until = 0 OR created_us < :until) "                            \
 	"AND (:tag IS NULL OR EXISTS (SELECT 1 FROM execution_tag WHERE execution_tag.execution = execution.id AND "   \
-	"tag = :tag)) " STORE_SQL_KNOWN                                                                                \
+	"tag = :tag)) " STORE_SQL_KNOWN "AND (:door IS NULL OR door = :door) "                                         \
 	"AND (:running_too OR state <> 'running') AND (:task IS NULL OR substr(task, 1, length(:task)) = :task) "      \
 	"AND (:text IS NULL OR code_blob IS NOT NULL OR instr(code, :text) > 0 OR (:output_too AND "                   \
 	"(coalesce(stdout_blob, stderr_blob) IS NOT NULL OR instr(stdout, :text) > 0 OR instr(stderr, :text) > 0))) "
@@ -129,13 +133,13 @@ enum { STORE_OUTPUT_COLUMNS(COLUMN_NAME, COLUMN_NAME, COLUMN_NAME) OUTPUT_COLUMN
 	  "created_us, language, fingerprint, network, display, args, limits, env, code, code_blob, code_bytes, "      \
 	  "stdin, "                                                                                                    \
 	  "stdin_blob, stdin_bytes, entry, sandbox, sandbox_seq, task, request_id, trace, client_address, client, "    \
-	  "secrets, bytes) VALUES "              \
+	  "secrets, door, caller, grading, bytes) VALUES "                                                             \
 	  "(:id, :instance, 'running', "                                                                               \
 	  ":owner, :token, :session, :conversation, (SELECT name FROM conversation WHERE id = :conversation), "        \
 	  ":created, :language, :fingerprint, :network, :display, :args, :limits, :env, :code, :code_blob, "           \
 	  ":code_bytes, "                                                                                              \
 	  ":stdin, :stdin_blob, :stdin_bytes, :entry, :sandbox, :sandbox_seq, :task, :request, "                       \
-	  ":trace, :client_address, :client, :secrets, " STORE_SQL_ASKED_BYTES(":") ")")                               \
+	  ":trace, :client_address, :client, :secrets, :door, :caller, :grading, " STORE_SQL_ASKED_BYTES(":") ")")     \
 	X(EXECUTION_BEFORE, WRITE,                                                                                     \
 	  "INSERT INTO execution_file (execution, phase, " STORE_SQL_FILE ") SELECT :id, 'before', " STORE_SQL_FILE    \
 	  "FROM file WHERE conversation = :conversation")                                                              \

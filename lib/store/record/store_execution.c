@@ -50,6 +50,9 @@ static int add_row(struct store_txn *txn, const struct store_execution *e, struc
 	query_bind_some(&q, ":client_address", e->client_address);
 	query_bind_some(&q, ":client", e->client);
 	query_bind_int(&q, ":secrets", e->secrets);
+	query_bind_some(&q, ":door", e->door);
+	query_bind_some(&q, ":caller", e->caller);
+	query_bind_int_if(&q, ":grading", e->grading, 1);
 	query_bind_int_if(&q, ":sandbox_seq", *e->sandbox_id != '\0', e->sandbox_seq);
 	return query_run(&q, NULL, err);
 }

@@ -38,6 +38,8 @@ struct store_execution {
 	char request_id[33];      /* of the HTTP request, 32 hexadecimal digits; "": none */
 	char trace[56];           /* W3C traceparent of the caller; "": none */
 	char client_address[STORE_ADDRESS_SIZE], client[100]; /* struct store_client; "": not known, or not kept */
+	char door[STORE_DOOR_SIZE], caller[STORE_CALLER_SIZE];
+	bool grading; /* stdin_text is cases, stdout_text what came of each (lib/grade/grade_batch.h) */
 	/* what came of it; meaningless while running */
 	char verdict[3];
 	char message[256];
@@ -65,8 +67,10 @@ struct store_filter {
 	size_t n_owners;           /* … if there are any */
 	const char *tool; /* "github", "github.list_*": one that it called; NULL: any */
 	const char *tag;  /* one that it has (store_tag.h); NULL: any */
-	const char *request, *client, *file; /* its HTTP request; patterns: who asked, a file that it changed */
+	const char *request; /* its HTTP request, or the client's own id of it */
+	const char *client, *file; /* patterns: who asked, a file that it changed */
 	const char *same;     /* id of a run that has the same code */
+	const char *door; /* the API that it came through */
 	bool denied, secrets; /* only runs that were denied something; that had secrets */
 	bool text_in_output; /* text_in_code may be in an output, too: in its first STORE_SEARCH_HEAD bytes */
 	char verdict[40]; /* "RE,ML": one of these; "": any */

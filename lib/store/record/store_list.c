@@ -157,6 +157,7 @@ static int list_rows(struct listing *listing, struct store_conn *conn, enum stor
 	query_bind_text(&q, ":tag", filter->tag);
 	query_bind_text(&q, ":request", filter->request);
 	query_bind_text(&q, ":client", filter->client);
+	query_bind_text(&q, ":door", filter->door);
 	query_bind_text(&q, ":file", filter->file);
 	query_bind_text(&q, ":same", filter->same);
 	query_bind_int(&q, ":denied", filter->denied);

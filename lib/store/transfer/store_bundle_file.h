@@ -14,7 +14,7 @@
 struct store_txn;
 
 #define STORE_BUNDLE_APPLICATION 0x53504255 /* "SPBU" */
-#define STORE_BUNDLE_VERSION     8          /* no other version is read */
+#define STORE_BUNDLE_VERSION     9          /* no other version is read */
 extern const char store_bundle_schema[];
 
 /* A condition: the column is not a path below /data. */
