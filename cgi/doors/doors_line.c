@@ -12,6 +12,7 @@
 #include <time.h>
 
 #include "cgi/http/server.h"
+#include "lib/base/metrics.h"
 #include "lib/base/util.h"
 
 /* One that has a request in the line, at least; in a circle. */
@@ -27,6 +28,7 @@ struct doors_line {
 	pthread_cond_t more, changed;
 	struct line_owner *turn; /* the owner before the one whose turn it is; NULL: nobody waits */
 	size_t count, bytes, places;
+	size_t busy; /* places */
 	int64_t wakes_us; /* when the keeper looks next */
 	bool stopping;
 	pthread_t keeper, workers[];
@@ -54,7 +56,7 @@ static struct doors_waiter *take_out(struct doors_line *line, struct line_owner 
 		owner->last = at;
 	owner->bytes -= waiter->bytes;
 	line->bytes -= waiter->bytes;
-	line->count--;
+	metrics_set(METRIC_DOOR_WAITING, NULL, (int64_t)--line->count);
 	if (!owner->first) {
 		before->next = owner->next;
 		if (line->turn == owner)
@@ -87,12 +89,15 @@ static void *work(void *arg)
 		line->turn = owner; /* the next one's turn is the next owner's */
 		struct doors_waiter *waiter = take_out(line, before, &owner->first);
 
+		line->busy++;
 		pthread_mutex_unlock(&line->lock);
 		if (gone(waiter))
 			waiter->drop(waiter);
 		else
 			waiter->take(waiter, DOORS_BEGIN);
 		pthread_mutex_lock(&line->lock);
+		line->busy--;
+		pthread_cond_broadcast(&line->changed);
 	}
 	pthread_mutex_unlock(&line->lock);
 	return NULL;
@@ -190,7 +195,7 @@ void doors_line_put(struct doors_line *line, struct doors_waiter *waiter)
 		owner->last = &waiter->next;
 		owner->bytes += waiter->bytes;
 		line->bytes += waiter->bytes;
-		line->count++;
+		metrics_set(METRIC_DOOR_WAITING, NULL, (int64_t)++line->count);
 		pthread_cond_signal(&line->more);
 		if (waiter->until_us < line->wakes_us)
 			pthread_cond_signal(&line->changed);
@@ -234,6 +239,16 @@ void doors_line_stop(struct doors_line *line)
 	tell(rest, DOORS_STOP);
 }
 
+void doors_line_settle(struct doors_line *line, int64_t until_us)
+{
+	const struct timespec until = {.tv_sec = until_us / 1000000, .tv_nsec = until_us % 1000000 * 1000};
+
+	pthread_mutex_lock(&line->lock);
+	while (line->busy > 0 && pthread_cond_timedwait(&line->changed, &line->lock, &until) != ETIMEDOUT)
+		;
+	pthread_mutex_unlock(&line->lock);
+}
+
 void doors_line_free(struct doors_line *line)
 {
 	if (!line)
@@ -246,13 +261,4 @@ void doors_line_free(struct doors_line *line)
 	pthread_cond_destroy(&line->changed);
 	pthread_mutex_destroy(&line->lock);
 	free(line);
-}
-
-size_t doors_line_waiting(struct doors_line *line)
-{
-	pthread_mutex_lock(&line->lock);
-	const size_t count = line->count;
-
-	pthread_mutex_unlock(&line->lock);
-	return count;
 }

@@ -36,5 +36,6 @@ struct doors_line *doors_line_new(size_t places); /* NULL: there are no threads 
 void doors_line_put(struct doors_line *line, struct doors_waiter *waiter);
 /* Nothing begins any more; what waits is answered so. What has begun goes on. */
 void doors_line_stop(struct doors_line *line);
+/* Waits until no place is taken, at most until then (clock_monotonic_us). */
+void doors_line_settle(struct doors_line *line, int64_t until_us);
 void doors_line_free(struct doors_line *line); /* stops, and waits for what has begun; NULL is fine */
-size_t doors_line_waiting(struct doors_line *line);

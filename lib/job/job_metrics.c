@@ -31,12 +31,19 @@ static int64_t number(struct json_object *object, const char *key)
 	return json_object_get_int64(json_get(object, key, json_type_int));
 }
 
+void job_metrics_row(const struct store_execution *row, enum jail_verdict verdict)
+{
+	metrics_add(METRIC_RUNS, row->language, jail_verdict_text(verdict), 1);
+	if (*row->door)
+		metrics_add(METRIC_DOOR_RUNS, row->door, jail_verdict_text(verdict), 1);
+}
+
 void job_metrics_end(const struct job *job)
 {
 	const struct jail_result *result = &job->run.result.jail;
 	const char *language = job->asked.row.language;
 
-	metrics_add(METRIC_RUNS, language, jail_verdict_text(result->verdict), 1);
+	job_metrics_row(&job->asked.row, result->verdict);
 	if (!job->run.started)
 		return;
 	metrics_observe(METRIC_RUN, language, NULL, result->run.wall_us);
