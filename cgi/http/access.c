@@ -1,14 +1,20 @@
 /*
  * access.c - see access.h.
  *
+ * A call that finds no place among limits.in_flight waits for limits.wait_seconds, in the order of its token's calls:
+ * who leaves hands the place to the first. It waits on its thread, of which there are not enough for everybody, so that
+ * few wait (ACCESS_WAITING). The others, and those who waited in vain, are refused.
+ *
  * Everything is counted in memory, under one lock: of each token that was seen its credit of requests and its calls
  * under way; of requests for files, which need no token, how many are being answered, by conversation, by client
  * address and in all. A restart forgets it.
  */
 #include "access.h"
 
+#include <poll.h>
 #include <pthread.h>
 #include <stdarg.h>
+#include <time.h>
 
 #include "lib/base/util.h"
 #include "lib/store/audit/store_refused.h"
@@ -17,10 +23,20 @@
 #define MINUTE_US          60000000LL
 #define CALL_RETRY_SECONDS 1 /* nobody knows when a call ends */
 #define DRAIN_RETRY_SECONDS 30
+#define LOOK_US            500000 /* so often a call that waits looks whether its client is still there */
+
+/* A call that waits for a place; on its thread's stack. */
+struct waiting {
+	struct waiting *next;
+	pthread_cond_t given_cond;
+	bool given;
+};
 
 /* One per token that was seen: as many as the operator made. */
 struct entry {
 	struct entry *next;
+	struct waiting *first;
+	int waiting;
 	char token[ID_SIZE];
 	int64_t credit_us; /* a request costs a minute divided by how many are allowed in one; time gives it back */
 	int64_t seen_us;
@@ -42,6 +58,7 @@ struct limiter {
 	struct entry *slots[SLOTS];
 	struct reads *reads; /* few: with a count above 0 each */
 	int all_reads;
+	int waiting; /* calls of all tokens */
 };
 
 struct limiter *access_limiter_new(void)
@@ -181,6 +198,55 @@ bool access_open(const struct http_exchange *exchange, struct access_refusal *re
 		      "This host is being emptied: nothing starts here now, what is under way ends; try again later");
 }
 
+static bool gone(const struct http_exchange *exchange)
+{
+	struct pollfd wait = {.fd = exchange->request->hangup_fd, .events = POLLRDHUP};
+
+	return exchange->server->closing || poll(&wait, 1, 0) == 1;
+}
+
+static void leave_line(struct limiter *limiter, struct entry *entry, const struct waiting *me)
+{
+	struct waiting **at = &entry->first;
+
+	while (*at && *at != me)
+		at = &(*at)->next;
+	if (*at)
+		*at = me->next;
+	entry->waiting--;
+	limiter->waiting--;
+}
+
+/* Under the lock. Until somebody hands a place over; false: nobody did in time, or nobody waits for the answer. */
+static bool wait_for_place(const struct http_exchange *exchange, struct limiter *limiter, struct entry *entry)
+{
+	const int64_t until_us =
+		clock_monotonic_us() + exchange->server->config->limits.wait_seconds * INT64_C(1000000);
+	struct waiting me = {.given = false}, **last = &entry->first;
+	pthread_condattr_t monotonic;
+
+	if (entry->waiting >= ACCESS_WAITING_TOKEN || limiter->waiting >= ACCESS_WAITING)
+		return false;
+	pthread_condattr_init(&monotonic);
+	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+	pthread_cond_init(&me.given_cond, &monotonic);
+	pthread_condattr_destroy(&monotonic);
+	while (*last)
+		last = &(*last)->next;
+	*last = &me;
+	entry->waiting++;
+	limiter->waiting++;
+	for (int64_t now_us; !me.given && (now_us = clock_monotonic_us()) < until_us && !gone(exchange);) {
+		const int64_t next_us = MIN(until_us, now_us + LOOK_US);
+		const struct timespec next = {.tv_sec = next_us / 1000000, .tv_nsec = next_us % 1000000 * 1000};
+
+		pthread_cond_timedwait(&me.given_cond, &limiter->lock, &next);
+	}
+	leave_line(limiter, entry, &me);
+	pthread_cond_destroy(&me.given_cond);
+	return me.given;
+}
+
 bool access_enter(struct http_exchange *exchange, struct access_refusal *ret)
 {
 	struct limiter *limiter = exchange->server->limiter;
@@ -193,6 +259,8 @@ bool access_enter(struct http_exchange *exchange, struct access_refusal *ret)
 	bool free_place = entry->calls < most;
 
 	entry->calls += free_place;
+	if (!free_place)
+		free_place = wait_for_place(exchange, limiter, entry);
 	pthread_mutex_unlock(&limiter->lock);
 	if (free_place)
 		return true;
@@ -210,8 +278,26 @@ void access_leave(struct http_exchange *exchange)
 	if (!exchange->token.id[0] || --exchange->places > 0)
 		return;
 	pthread_mutex_lock(&limiter->lock);
-	find(limiter, exchange->token.id)->calls--;
+	struct entry *entry = find(limiter, exchange->token.id);
+	struct waiting *first = entry->first;
+
+	if (first) { /* it has the place now */
+		entry->first = first->next;
+		first->given = true;
+		pthread_cond_signal(&first->given_cond);
+	} else {
+		entry->calls--;
+	}
 	pthread_mutex_unlock(&limiter->lock);
+}
+
+int access_waiting(struct limiter *limiter)
+{
+	pthread_mutex_lock(&limiter->lock);
+	const int waiting = limiter->waiting;
+
+	pthread_mutex_unlock(&limiter->lock);
+	return waiting;
 }
 
 /* -------- requests for files -------------------------------------------------------------------------- */

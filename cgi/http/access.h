@@ -41,10 +41,13 @@ bool access_allows(unsigned scopes, unsigned scope);
 bool access_scope(const struct http_exchange *exchange, unsigned scope, struct access_refusal *ret);
 /* May anything of the owner start here? Not while `sallyport drain` says no. */
 bool access_open(const struct http_exchange *exchange, struct access_refusal *ret);
-/* Takes a place among limits.in_flight for a call of a tool, unless the request has one. Every true is followed by one
- * access_leave; the last one gives the place back. */
+/* Takes a place among limits.in_flight for a call of a tool, unless the request has one; waits for it as
+ * limits.wait_seconds says. Every true is followed by one access_leave; the last one gives the place back. */
+#define ACCESS_WAITING       192 /* calls that wait, each on a thread of FCGI_THREADS_MAX */
+#define ACCESS_WAITING_TOKEN 128
 bool access_enter(struct http_exchange *exchange, struct access_refusal *ret);
 void access_leave(struct http_exchange *exchange);
+int access_waiting(struct limiter *limiter); /* how many calls wait */
 
 /* Requests for files need no token, only an address that they know: their number is bounded by conversation, by the
  * client's address and in all, so that archives that are never read leave threads for everything else. */

@@ -150,6 +150,7 @@ static void sample(struct server *server)
 		metrics_set(METRIC_JOBS, job_step_text(step), steps[step]);
 		all += steps[step];
 	}
+	metrics_set(METRIC_CALLS_WAITING, NULL, access_waiting(server->limiter));
 	metrics_set(METRIC_QUEUE, NULL, steps[JOB_WAITING]);
 	metrics_set(METRIC_RUNNING, NULL, all - steps[JOB_WAITING] - steps[JOB_RECEIVING]);
 	sample_record(server);

@@ -6,7 +6,7 @@ load lib.bash
 
 setup_file() {
 	sp_setup
-	jq '.limits.in_flight = 2 | .gateway.allowed_origins = ["https://app.example"]' "$SP_CONFIG" >"$SP_DIR/c" &&
+	jq '.limits.in_flight = 2 | .limits.wait_seconds = 0 | .gateway.allowed_origins = ["https://app.example"]' "$SP_CONFIG" >"$SP_DIR/c" &&
 		mv "$SP_DIR/c" "$SP_CONFIG"
 	sp_start_jailer
 	sp_start_gateway
