@@ -233,3 +233,34 @@ void doctor_network(struct doctor *doctor)
 		doctor_add(doctor, "network", DOCTOR_OK, NULL, "%zu entries in network.allow%s", allow->count,
 			   doctor->config->network.proxy[0] ? ", through a proxy" : "");
 }
+
+/* A member's number as it counts now. */
+static int64_t value_now(const struct config *config, const struct config_preset *preset)
+{
+	struct json_object *group = json_get(config->document, preset->group, json_type_object), *value = NULL;
+
+	return json_object_object_get_ex(group, preset->member, &value) ? json_object_get_int64(value) : 0;
+}
+
+void doctor_profile(struct doctor *doctor)
+{
+	const struct config *config = doctor->config;
+	const struct config_preset *preset = *config->profile ? config_profile(config->profile) : NULL;
+	auto_buf struct buf text = {0};
+
+	if (!preset)
+		return;
+	buf_init(&text, SHOWN_MAX);
+	for (; preset->group; preset++) {
+		const int64_t now = value_now(config, preset), wanted = config_preset_value(preset);
+
+		buf_printf(&text, ", %s.%s %lld", preset->group, preset->member, (long long)now);
+		if (now != wanted)
+			buf_printf(&text, " (not %lld)", (long long)wanted);
+	}
+	if (config->network.allow.count)
+		doctor_add(doctor, "profile", DOCTOR_WEAKER, "graded programs need no network: empty network.allow",
+			   "%s%s, and programs may have network", config->profile, text.data);
+	else
+		doctor_add(doctor, "profile", DOCTOR_OK, NULL, "%s%s", config->profile, text.data);
+}

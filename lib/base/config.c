@@ -201,6 +201,11 @@ static const struct bind tools_table[] = {
 	}
 
 const struct bind config_table[] = {
+	{.name = "profile",
+	 .type = BIND_STRING,
+	 .offset = offsetof(struct config, profile),
+	 .max = 32,
+	 .description = "other defaults: grader, for graders and trainers"},
 	{.name = "data_dir",
 	 .type = BIND_STRING,
 	 .offset = offsetof(struct config, data_dir),
@@ -230,6 +235,7 @@ const struct bind config_table[] = {
 };
 
 static const struct config defaults = {
+	.profile = "",
 	.data_dir = "",
 	.public_base_url = "",
 	.gateway = {.socket = "", .threads = 16, .accel_prefix = "", .client_addresses = "full"},
@@ -410,6 +416,16 @@ static int apply_variable(const char *variable, struct json_object *document, st
 	return 0;
 }
 
+static int apply_environment(struct json_object *document, struct err *err)
+{
+	int result = 0;
+
+	for (char **variable = environ; result == 0 && variable != NULL && *variable != NULL; variable++)
+		if (str_starts(*variable, ENVIRONMENT_PREFIX))
+			result = apply_variable(*variable, document, err);
+	return result;
+}
+
 static void resolve_paths(struct json_object *document, const char *folder)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(path_members); i++) {
@@ -481,6 +497,31 @@ static void default_runners(struct json_object *document)
 		put_member(document, "jailer", "runners_dir", json_object_new_string(found));
 }
 
+/* What the profile sets and nobody else has set. */
+static int apply_profile(struct json_object *document, struct err *err)
+{
+	const char *name = json_get_string(document, "profile");
+	const struct config_preset *preset = name && *name ? config_profile(name) : NULL;
+
+	if (name && *name && !preset)
+		return err_member(err, "profile", "must be grader or empty");
+	for (; preset && preset->group; preset++) {
+		const int64_t value = config_preset_value(preset);
+		const struct bind *bind = config_table;
+
+		while (!streq(bind->name, preset->group))
+			bind++;
+		for (bind = bind->table; !streq(bind->name, preset->member);)
+			bind++;
+		if (!json_object_object_get_ex(json_get(document, preset->group, json_type_object), preset->member,
+					       NULL))
+			put_member(document, preset->group, preset->member,
+				   bind->type == BIND_BOOL ? json_object_new_boolean(value != 0)
+							   : json_object_new_int64(value));
+	}
+	return 0;
+}
+
 /* A file that another user could have put there does not count: with sudo, HOME may be another user's. */
 static bool is_ours(const char *path)
 {
@@ -521,9 +562,10 @@ int config_load(const char *path, struct config *ret, struct err *err)
 		path = NULL;
 		document = json_object_new_object();
 	}
-	for (char **variable = environ; result == 0 && variable != NULL && *variable != NULL; variable++)
-		if (str_starts(*variable, ENVIRONMENT_PREFIX))
-			result = apply_variable(*variable, document, err);
+	if (result == 0)
+		result = apply_environment(document, err);
+	if (result == 0)
+		result = apply_profile(document, err);
 	if (result < 0)
 		return result;
 	if (folder != NULL)

@@ -25,6 +25,7 @@ struct config_limits {
 #define LIMIT_MEBI    INT64_C(1048576)
 
 struct config {
+	const char *profile;         /* "", "grader": other defaults (config_profile.c) */
 	const char *data_dir;        /* database sallyport.db, blobs/, running/, secret.key; owned by the gateway */
 	const char *public_base_url; /* download URLs begin with it; no trailing slash */
 	struct {
@@ -131,6 +132,14 @@ struct config {
 
 /* tools.upstream: do models call the tools of upstream servers themselves? */
 bool config_tools_direct(const struct config *config);
+/* A member that a profile sets, and to what. */
+#define CONFIG_PRESET_JAILS (-1) /* by the number of processors */
+struct config_preset {
+	const char *group, *member; /* group NULL: the end of the list */
+	int64_t value;              /* of truth values 0 and 1 */
+};
+const struct config_preset *config_profile(const char *name); /* NULL: there is none of this name */
+int64_t config_preset_value(const struct config_preset *preset);
 /* Is it a word for where the details of results go: content, structured, both or none? */
 bool config_results_valid(const char *results);
 /* Is this set of tools switched on? */

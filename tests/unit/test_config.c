@@ -96,6 +96,31 @@ static void test_defaults(void **state)
 	config_clear(&config);
 }
 
+/* A profile's members are defaults: what the file or the environment sets counts. */
+static void test_profile(void **state)
+{
+	struct config config;
+	struct err err = ERR_INIT;
+
+	(void)state;
+	assert_int_equal(load("{\"profile\": \"grader\", \"limits\": {\"queue\": 7}}", &config, &err), 0);
+	assert_true(config.doors.fusion && config.doors.piston);
+	assert_int_equal(config.limits.in_flight, 1024);
+	assert_int_equal(config.limits.wall_seconds_max, 1800);
+	assert_int_equal(config.limits.answer_kb, 1024);
+	assert_int_equal(config.limits.queue, 7);
+	assert_int_equal(config.jailer.jails, MIN(8 * sysconf(_SC_NPROCESSORS_ONLN), 4096));
+	assert_int_equal(config.limits.wall_seconds, 30);
+	config_clear(&config);
+	setenv("SALLYPORT_DOORS_PISTON", "false", 1);
+	assert_int_equal(load("{\"profile\": \"grader\"}", &config, &err), 0);
+	assert_false(config.doors.piston);
+	config_clear(&config);
+	unsetenv("SALLYPORT_DOORS_PISTON");
+	assert_int_equal(load("{\"profile\": \"fast\"}", &config, &err), -ERR_INVALID);
+	assert_non_null(strstr(err.text, "profile: must be grader or empty"));
+}
+
 static void test_file(void **state)
 {
 	struct config config;
@@ -284,7 +309,7 @@ static void test_found(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_defaults),  cmocka_unit_test(test_file),
+		cmocka_unit_test(test_defaults),  cmocka_unit_test(test_profile), cmocka_unit_test(test_file),
 		cmocka_unit_test(test_variables), cmocka_unit_test(test_bad_variables),
 		cmocka_unit_test(test_bad_files), cmocka_unit_test(test_found),
 	};
