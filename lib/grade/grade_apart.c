@@ -72,7 +72,7 @@ static void channel_send(struct channel *channel)
 /* Receives what is there. The caller looks for lines afterwards: nothing else wakes its loop for them. */
 static void channel_receive(struct channel *channel)
 {
-	char block[65536];
+	char block[16384]; /* threads of the gateway have small stacks */
 
 	while (channel->out >= 0 && !channel->from.overflow) {
 		ssize_t n = read(channel->out, block, sizeof(block));
@@ -516,6 +516,7 @@ void grade_exam_apart(const struct grade_exam *exam, const struct grade_sample *
 		*ret = result;
 		return;
 	}
+	const struct jail_limits limits = grade_exam_limits(exam, task);
 	struct grade_load load = GRADE_LOAD_INIT;
 	struct grade_exam timed = *exam;
 	int failures = 0;
@@ -533,7 +534,7 @@ void grade_exam_apart(const struct grade_exam *exam, const struct grade_sample *
 			GRADE_SAY(&result, GRADE_JE, "the sandbox failed: %s", err.text);
 			break;
 		}
-		if (failed == 0 && !grade_exam_again(exam, task, &load, &result))
+		if (failed == 0 && !grade_exam_again(&limits, &load, &result))
 			break;
 	}
 	*ret = result;

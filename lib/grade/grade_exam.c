@@ -67,19 +67,14 @@ void grade_exam_ended(const struct jail_once *once, struct grade_exam_result *re
 	}
 }
 
-bool grade_exam_again(const struct grade_exam *exam, const struct grade_task *task, struct grade_load *load,
-		      struct grade_exam_result *result)
+bool grade_exam_again(const struct jail_limits *limits, struct grade_load *load, struct grade_exam_result *result)
 {
-	struct grade_exam first = *exam;
-
-	first.load = NULL;
-	const struct jail_limits limits = grade_exam_limits(&first, task);
 	const struct grade_load_run run = {
 		.late = result->verdict == GRADE_TLE,
 		.cpu_us = result->cpu_us,
 		.wall_us = result->wall_us,
-		.cpu_limit_us = limits.cpu_us,
-		.wall_limit_us = limits.wall_us,
+		.cpu_limit_us = limits->cpu_us,
+		.wall_limit_us = limits->wall_us,
 	};
 	enum grade_load_word word = grade_load_word(load, &run);
 
@@ -214,6 +209,7 @@ void grade_exam_alone(const struct grade_exam *exam, const struct grade_sample *
 {
 	struct grade_exam_result result = {.in_process = true};
 	auto_program struct grade_program program = {0};
+	const struct jail_limits limits = grade_exam_limits(exam, sample->task);
 	struct grade_load load = GRADE_LOAD_INIT;
 	struct grade_exam timed = *exam;
 	bool again = true;
@@ -229,7 +225,7 @@ void grade_exam_alone(const struct grade_exam *exam, const struct grade_sample *
 		grade_load_begin(&load);
 		run_alone(&timed, sample->task, &program, &result);
 		grade_load_end(&load);
-		again = grade_exam_again(exam, sample->task, &load, &result);
+		again = grade_exam_again(&limits, &load, &result);
 	}
 	*ret = result;
 }

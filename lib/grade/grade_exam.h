@@ -62,9 +62,8 @@ void grade_examiner_free(struct grade_examiner *examiner); /* NULL is fine */
 
 /* Between the files of this module: */
 struct jail_limits grade_exam_limits(const struct grade_exam *exam, const struct grade_task *task);
-/* After a run of the code under test: is it to be repeated? Else the result is right. */
-bool grade_exam_again(const struct grade_exam *exam, const struct grade_task *task, struct grade_load *load,
-		      struct grade_exam_result *result);
+/* After a run of the code under test: is it to be repeated? Else the result is right. `limits`: of the first run. */
+bool grade_exam_again(const struct jail_limits *limits, struct grade_load *load, struct grade_exam_result *result);
 /* What the end of the code under test means where its tests were not through. */
 void grade_exam_ended(const struct jail_once *once, struct grade_exam_result *result);
 /* The programs of jail/guest/exam. */

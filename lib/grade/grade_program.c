@@ -67,7 +67,7 @@ static int copy(int from, int to)
 {
 	for (off_t at = 0;;) {
 		ssize_t n = copy_file_range(from, &at, to, NULL, EXECUTABLE_MAX, 0);
-		char block[65536];
+		char block[16384]; /* threads of the gateway have small stacks */
 
 		if (n < 0 && (n = pread(from, block, sizeof(block), at)) > 0) {
 			if (write_all(to, block, (size_t)n))

@@ -94,6 +94,16 @@ static bool same_line(bool loose, struct span expected, struct span got)
 	}
 }
 
+static bool same_freely(struct span expected, struct span got)
+{
+	double wanted, value;
+
+	if (expected.length == got.length && strncasecmp(expected.data, got.data, got.length) == 0)
+		return true;
+	return number(expected, &wanted) && number(got, &value) &&
+	       fabs(wanted - value) <= CLOSE_RELATIVE * fmax(fabs(wanted), fabs(value));
+}
+
 /* The next line without the blanks at its ends. */
 static bool next_line(struct span *rest, bool loose, struct span *ret)
 {
@@ -120,7 +130,7 @@ bool grade_stdin_same(enum grade_compare_kind kind, const char *expected, const 
 
 		if (more != next_line(&b, loose, &y))
 			return false;
-		if (!more || !same_line(loose, x, y))
+		if (!more || !(kind == GRADE_LINES_FREE ? same_freely(x, y) : same_line(loose, x, y)))
 			return !more;
 	}
 }
@@ -148,62 +158,73 @@ static struct json_object *member(struct json_object *object, const char *name)
 	return value;
 }
 
-/* One run; GRADE_AC: the output is right. */
-static void run_case(const struct grade_exam *exam, const struct grade_sample *sample,
-		     const struct grade_program *program, struct json_object *one, struct grade_exam_result *ret)
+/* Until the sandbox does not fail. */
+static void run_surely(struct grade_stdin_run *run, int64_t wall_us)
 {
-	auto_free char *input = text_of(member(one, "input"));
-	auto_free char *expected = text_of(member(one, "output")), *output = NULL;
-	struct err err = ERR_INIT;
-	size_t length = 0;
+	const struct grade_program *program = run->program;
+	struct grade_exam_result *result = &run->result;
 
+	*result = (struct grade_exam_result){0};
 	for (int failures = 0; failures < GRADE_TRIES; failures++) {
-		auto_close int fd = memfd_with("input", input, strlen(input));
-		auto_once struct jail_once once = {
-			.spec = {.runner = program->runner,
-				 .limits = grade_exam_limits(exam, sample->task),
-				 .label = "sample"},
+		auto_close int fd = memfd_with("input", run->input, run->length);
+		struct err err = ERR_INIT;
+
+		jail_once_clear(&run->once);
+		run->once = (struct jail_once){
+			.spec = {.runner = program->runner, .limits = run->limits, .label = "sample"},
 			.program = {.code_fd = grade_program_no_code(), .entry = program->entry, .stdin_fd = fd},
 			.capture = true,
 			.files = program->files,
 			.n_files = program->count,
 		};
-
-		err = ERR_INIT;
-		if (fd < 0 || jail_once(exam->client, &once, &err) < 0 || once.result.verdict == JAIL_XX) {
-			GRADE_SAY(ret, GRADE_JE, "the sandbox failed: %s", err.code ? err.text : once.result.message);
+		run->once.spec.limits.wall_us = wall_us;
+		if (fd < 0 || jail_once(run->client, &run->once, &err) < 0 || run->once.result.verdict == JAIL_XX) {
+			GRADE_SAY(result, GRADE_JE, "the sandbox failed: %s",
+				  err.code ? err.text : run->once.result.message);
 			continue;
 		}
-		grade_exam_ended(&once, ret);
-		ret->premature = false;
-		if (once.result.verdict == JAIL_RE)
-			GRADE_SAY(ret, GRADE_RTE, "failed: %s", once.result.message);
-		if (once.result.verdict != JAIL_OK)
-			return;
-		bool right = jail_once_output(&once, 1, GRADE_EXAM_OUTPUT, &output, &length, &err) == 0 &&
-			     strlen(output) == length &&
-			     grade_stdin_same(sample->task->compare, expected, output);
-		ret->verdict = right ? GRADE_AC : GRADE_WA;
+		grade_exam_ended(&run->once, result);
+		result->premature = false;
+		if (run->once.result.verdict == JAIL_OK)
+			result->verdict = GRADE_AC;
+		else if (run->once.result.verdict == JAIL_RE)
+			GRADE_SAY(result, GRADE_RTE, "failed: %s", run->once.result.message);
 		return;
 	}
 }
 
-/* The same, again where other work had the processors. */
+void grade_stdin_run(struct grade_stdin_run *run)
+{
+	struct grade_load load = GRADE_LOAD_INIT;
+
+	do {
+		const struct grade_load next = load;
+
+		grade_load_begin(&load);
+		run_surely(run, grade_load_wall(&next, run->limits.wall_us));
+		grade_load_end(&load);
+	} while (run->result.verdict != GRADE_JE && grade_exam_again(&run->limits, &load, &run->result));
+}
+
 static void try_case(const struct grade_exam *exam, const struct grade_sample *sample,
 		     const struct grade_program *program, struct json_object *one, struct grade_exam_result *ret)
 {
-	struct grade_load load = GRADE_LOAD_INIT;
-	struct grade_exam timed = *exam;
+	auto_free char *input = text_of(member(one, "input")), *expected = text_of(member(one, "output"));
+	auto_free char *output = NULL;
+	size_t length = 0;
+	struct grade_stdin_run run = {.client = exam->client,
+				      .program = program,
+				      .limits = grade_exam_limits(exam, sample->task),
+				      .input = input,
+				      .length = strlen(input)};
 
-	do {
-		struct grade_load next = load;
-
-		timed.load = &next;
-		*ret = (struct grade_exam_result){0};
-		grade_load_begin(&load);
-		run_case(&timed, sample, program, one, ret);
-		grade_load_end(&load);
-	} while (ret->verdict != GRADE_JE && grade_exam_again(exam, sample->task, &load, ret));
+	grade_stdin_run(&run);
+	if (run.result.verdict == GRADE_AC &&
+	    (jail_once_output(&run.once, 1, GRADE_EXAM_OUTPUT, &output, &length, NULL) < 0 ||
+	     strlen(output) != length || !grade_stdin_same(sample->task->compare, expected, output)))
+		run.result.verdict = GRADE_WA;
+	jail_once_clear(&run.once);
+	*ret = run.result;
 }
 
 void grade_stdin_exam(const struct grade_exam *exam, const struct grade_sample *sample, struct grade_exam_result *ret)

@@ -91,20 +91,23 @@ int grade_tasks_open(const struct grade_tasks_source *source, struct grade_tasks
 	return result;
 }
 
+void grade_task_clear(struct grade_task *task)
+{
+	free(task->id);
+	free(task->entry);
+	free(task->prefix);
+	free(task->reference);
+	free(task->test);
+	free(task->before);
+	json_object_put(task->suite);
+	json_object_put(task->cases);
+	*task = (struct grade_task){0};
+}
+
 void grade_tasks_clear(struct grade_tasks *tasks)
 {
-	for (size_t i = 0; i < tasks->n_tasks; i++) {
-		struct grade_task *task = &tasks->tasks[i];
-
-		free(task->id);
-		free(task->entry);
-		free(task->prefix);
-		free(task->reference);
-		free(task->test);
-		free(task->before);
-		json_object_put(task->suite);
-		json_object_put(task->cases);
-	}
+	for (size_t i = 0; i < tasks->n_tasks; i++)
+		grade_task_clear(&tasks->tasks[i]);
 	for (size_t i = 0; i < tasks->n_texts; i++)
 		free(tasks->texts[i]);
 	for (size_t i = 0; i < tasks->n_left_out; i++)

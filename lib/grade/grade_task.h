@@ -14,8 +14,9 @@
 
 enum grade_tongue { GRADE_PYTHON, GRADE_CPP, GRADE_JAVASCRIPT, GRADE_GO };
 /* How the output of a case of standard input is compared: token by token, numbers within 1e-5; or line by line after
- * the blanks at their ends are gone, words as numbers where both are: exactly, or as numpy.allclose does. */
-enum grade_compare_kind { GRADE_TOKENS, GRADE_LINES, GRADE_LINES_CLOSE };
+ * the blanks at their ends are gone, words as numbers where both are: exactly, or as numpy.allclose does; or the line
+ * as a whole, in letters of either case, or as a number within 1e-5 of the larger one. */
+enum grade_compare_kind { GRADE_TOKENS, GRADE_LINES, GRADE_LINES_CLOSE, GRADE_LINES_FREE };
 
 struct grade_task {
 	char *id;
@@ -67,6 +68,7 @@ struct grade_tasks_source {
 };
 int grade_tasks_open(const struct grade_tasks_source *source, struct grade_tasks *ret, struct err *err);
 void grade_tasks_clear(struct grade_tasks *tasks);
+void grade_task_clear(struct grade_task *task); /* its line stays */
 
 /* The task's own solution as a sample; its text is NULL where there is none. */
 struct grade_sample grade_task_reference(const struct grade_task *task);

@@ -285,6 +285,14 @@ def names_of(source):
     return names, imports
 
 
+def unknown(tests):
+    """What tests name and do not define: where nothing is given, helpers that the candidate has."""
+    import ast
+
+    names = [n for text in tests for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Name)]
+    return {n.id for n in names} - {n.id for n in names if isinstance(n.ctx, ast.Store)} - set(dir(builtins))
+
+
 def begin(task, space):
     """What comes before the tests: the task's own text, which is trusted."""
     if task["given"] is not None:
@@ -295,7 +303,7 @@ def begin(task, space):
                 continue
             exec(code, space)
             break
-        return {task["entry"]}
+        return {task["entry"]} | (unknown(task["tests"]) if task.get("open") else set())
     import ast
 
     names, imports = names_of(task["reference"])
