@@ -112,6 +112,76 @@ static char *stream_of(struct work *work, const struct jail_once *once, int stre
 	return text;
 }
 
+/* What a judge that scores has said: a number, and words for people. */
+static void take_score(const struct jail_once *once, struct grade_batch_case *ret)
+{
+	auto_free char *text = NULL, *said = NULL;
+	size_t length = 0, said_length = 0;
+	char *end = NULL;
+
+	if (jail_once_output(once, 1, OUTPUT_MOST, &text, &length, NULL) < 0 ||
+	    jail_once_output(once, 2, OUTPUT_MOST, &said, &said_length, NULL) < 0)
+		return;
+	const double score = strtod(text, &end);
+
+	if (end == text || !isfinite(score)) {
+		GRADE_SAY(ret, GRADE_JE, "the judge printed no score");
+		return;
+	}
+	ret->verdict = score >= 1 ? GRADE_AC : GRADE_WA;
+	ret->score = xstrndup(text, MIN(strcspn(text, " \t\r\n"), SCORE_MAX));
+	grade_message(ret->message, said, said_length);
+}
+
+/* The problem's own judge over an output: GRADE_AC, GRADE_WA, or GRADE_JE with a message. */
+static void ask_judge(const struct work *work, struct json_object *one, const struct jail_once *run,
+		      struct grade_batch_case *ret)
+{
+	struct json_object *input = member(one, "input"), *output = member(one, "output");
+	auto_close int stdin_fd = memfd_with("stdin.txt", json_object_get_string(input),
+					     (size_t)json_object_get_string_len(input));
+	auto_close int stdout_fd = memfd_with("stdout.txt", json_object_get_string(output),
+					      (size_t)json_object_get_string_len(output));
+	static const char *const args[] = {"stdin.txt", "stdout.txt", "answer.txt", NULL};
+	auto_free struct jail_file *files = xcalloc(work->judge.count + 3, sizeof(*files));
+	size_t n = 0;
+
+	files[n++] = (struct jail_file){.name = args[0], .mode = 0444, .fd = stdin_fd};
+	files[n++] = (struct jail_file){.name = args[1], .mode = 0444, .fd = stdout_fd};
+	files[n++] = (struct jail_file){.name = args[2], .mode = 0444, .fd = run->program.stdout_fd};
+	for (size_t i = 0; i < work->judge.count; i++)
+		files[n++] = work->judge.files[i];
+	for (int failures = 0; failures < GRADE_TRIES; failures++) {
+		struct err err = ERR_INIT;
+		auto_once struct jail_once once = {
+			.spec = {.runner = work->judge.runner, .limits = work->batch->limits, .label = "judge"},
+			.program = {.code_fd = grade_program_no_code(),
+				    .entry = work->judge.entry,
+				    .args = work->judge_scores ? args : NULL,
+				    .stdin_fd = -1},
+			.capture = true,
+			.files = files,
+			.n_files = n,
+		};
+
+		once.spec.limits.cpu_us = MAX(once.spec.limits.cpu_us, JUDGE_US);
+		once.spec.limits.wall_us = MAX(once.spec.limits.wall_us, 2 * JUDGE_US);
+		if (jail_once(work->batch->client, &once, &err) < 0 || once.result.verdict == JAIL_XX) {
+			GRADE_SAY(ret, GRADE_JE, "the sandbox failed: %s", err.code ? err.text : once.result.message);
+			continue;
+		}
+		if (once.result.verdict == JAIL_OK && work->judge_scores)
+			take_score(&once, ret);
+		else if (once.result.verdict == JAIL_OK)
+			ret->verdict = GRADE_AC;
+		else if (once.result.verdict == JAIL_RE)
+			GRADE_SAY(ret, GRADE_WA, "the special judge rejects it");
+		else
+			GRADE_SAY(ret, GRADE_JE, "the special judge failed: %s", once.result.message);
+		return;
+	}
+}
+
 static void judge_output(const struct work *work, struct json_object *one, const struct jail_once *run,
 			 struct grade_batch_case *ret)
 {
@@ -126,7 +196,9 @@ static void judge_output(const struct work *work, struct json_object *one, const
 				     output, length, why);
 	else if (same)
 		same = grade_stdin_same(GRADE_LINES_FREE, expected, output);
-	if (!same)
+	if (work->judge_asked && (work->judge_always || !same))
+		ask_judge(work, one, run, ret);
+	else if (!same)
 		GRADE_SAY(ret, GRADE_WA, "wrong output");
 }
 
@@ -187,7 +259,86 @@ static bool make_programs(struct work *work)
 	return false;
 }
 
+/* -------- cases that are calls, and tests that are code ----------------------------------------------- */
+
+/* A line of tasks for one case; the caller's. */
+static struct json_object *line_of(const struct work *work, size_t number)
+{
+	if (!work->cases)
+		return json_object_get(json_get(work->batch->asked, "task", json_type_object));
+	struct json_object *one = json_object_array_get_idx(work->cases, number);
+	struct json_object *line = json_object_new_object(), *info = json_object_new_object(),
+			   *list = json_object_new_array(), *test = json_object_new_object();
+
+	json_add_string(test, "type", "function_call");
+	json_add_string(test, "fn_name", work->function);
+	json_add(test, "input", json_object_get(member(one, "input")));
+	json_add(test, "output", json_object_get(member(one, "output")));
+	json_object_array_add(list, test);
+	json_add_string(info, "language", "python");
+	json_add(info, "test_cases", list);
+	json_add(line, "verification_info", info);
+	return line;
+}
+
+static int read_task(const struct work *work, size_t number, struct json_object **ret_line, struct grade_task *ret,
+		     struct err *err)
+{
+	*ret_line = line_of(work, number);
+	*ret = (struct grade_task){.id = xstrdup("case"), .line = *ret_line};
+	int result = grade_format_read(ret, work->batch->language, err);
+
+	if (result < 0)
+		return result;
+	if (!work->cases && ret->tongue != GRADE_PYTHON)
+		ret->alone = true; /* a program's text alone does not say where the tested function begins */
+	else if (ret->suite && !*ret->prefix)
+		json_add_bool(ret->suite, "open", true);
+	return 0;
+}
+
+static void run_exam(struct work *work, size_t number, struct grade_batch_case *ret)
+{
+	auto_json struct json_object *line = NULL;
+	struct grade_task task;
+	struct err err = ERR_INIT;
+	const struct grade_exam exam = {.client = work->batch->client,
+					.runners = work->batch->runners,
+					.time_limit = (double)work->batch->limits.cpu_us * 1e-6,
+					.examiner = &work->examiner};
+	struct grade_exam_result result = {.verdict = GRADE_JE};
+
+	if (read_task(work, number, &line, &task, &err) < 0) {
+		GRADE_SAY(&result, GRADE_JE, "%s", err.text);
+	} else {
+		const struct grade_sample sample = {.task = &task, .text = work->batch->code, .whole = true};
+
+		(task.alone ? grade_exam_alone : grade_exam_apart)(&exam, &sample, &result);
+		if (result.leaving && grade_exam_leave(exam.client, &result, &err) < 0)
+			GRADE_SAY(&result, GRADE_JE, "the sandbox failed: %s", err.text);
+	}
+	ret->verdict = result.apart ? GRADE_RTE : result.verdict;
+	memcpy(ret->message, result.message, sizeof(ret->message));
+	ret->wall_us = result.wall_us;
+	ret->cpu_us = result.cpu_us;
+	grade_task_clear(&task);
+}
+
 /* -------- all of them --------------------------------------------------------------------------------- */
+
+static int check_tests(const struct work *work, struct err *err)
+{
+	struct json_object *line = NULL;
+	struct grade_task task;
+
+	if (!json_get(work->batch->asked, "task", json_type_object))
+		return err_set(err, ERR_INVALID, "the tests are missing");
+	int result = read_task(work, 0, &line, &task, err);
+
+	grade_task_clear(&task);
+	json_object_put(line);
+	return result;
+}
 
 static int check_cases(struct work *work, bool texts, struct err *err)
 {
@@ -214,9 +365,16 @@ static int check(struct work *work, const char *kind, struct err *err)
 		return err_set(err, ERR_INVALID, "no runner has the language %s", batch->language);
 	if (judge && (!json_get_string(judge, "code") || !json_get_string(judge, "language")))
 		return err_set(err, ERR_INVALID, "the special judge has no code or no language");
-	if (!kind || !streq(kind, "stdin"))
-		return err_set(err, ERR_INVALID, "what is graded is not known: stdin");
-	return check_cases(work, true, err);
+	if (kind && streq(kind, "tests"))
+		return check_tests(work, err);
+	if (kind && streq(kind, "stdin"))
+		return check_cases(work, true, err);
+	if (!kind || !streq(kind, "call"))
+		return err_set(err, ERR_INVALID, "what is graded is not known: stdin, call or tests");
+	work->function = json_get_string(batch->asked, "function");
+	if (!work->function || !streq(batch->language, "python"))
+		return err_set(err, ERR_INVALID, "calls need the name of a function in Python");
+	return check_cases(work, false, err);
 }
 
 /* Notes a case that ran; false: it was the last. */
@@ -245,8 +403,10 @@ int grade_batch(const struct grade_batch *batch, struct grade_batch_result *ret,
 	*ret = (struct grade_batch_result){0};
 	if ((result = check(&work, kind, err)) < 0)
 		return result;
+	const bool is_stdin = streq(kind, "stdin");
+
 	ret->cases = xcalloc(work.count, sizeof(*ret->cases));
-	bool goes_on = make_programs(&work);
+	bool goes_on = !is_stdin || make_programs(&work);
 
 	while (goes_on && ret->count < work.count) {
 		struct grade_batch_case one = {.exit_code = -1};
@@ -259,10 +419,13 @@ int grade_batch(const struct grade_batch *batch, struct grade_batch_result *ret,
 		ret->late = clock_monotonic_us() >= work.until_us;
 		if (ret->late)
 			GRADE_SAY(&one, GRADE_JE, "Total Timeout");
-		else
+		else if (is_stdin)
 			run_stdin(&work, ret->count, &one);
+		else
+			run_exam(&work, ret->count, &one);
 		goes_on = note(&work, &one);
 	}
+	grade_examiner_free(work.examiner);
 	grade_program_clear(&work.program);
 	grade_program_clear(&work.judge);
 	return 0;
