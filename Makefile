@@ -1,7 +1,7 @@
 # Sallyport: `make run` serves, `make test` proves, `make help` lists the rest. Everything is built below build/.
 #
 # Archives follow the folders. In link order; a call upward does not link:
-#   gateway and CLI  ->  libaudit.a  ->  libbridge.a  ->  libupstream.a  ->  libjob.a  ->  libstore.a  ->  libclient.a (of the jailer)  ->  libbase.a
+#   gateway and CLI  ->  libaudit.a  ->  libbridge.a  ->  libupstream.a  ->  libjob.a  ->  libgrade.a  ->  libstore.a  ->  libclient.a (of the jailer)  ->  libbase.a
 # The jailer links libjailer.a, libclient.a and libbase.a and nothing else: no SQLite and no libcrypto near the kernel.
 
 SAN ?=
@@ -38,17 +38,17 @@ LIBS_BASE := -ljson-c -lm
 LIBS_GRADE := -larchive -lyaml -lpcre2-8 -lm
 LIBS_LIB  := -lsqlite3 -lcrypto -lz $(LIBS_BASE)
 LIBS_LIB  += -lcurl
-ARCHIVES  := $(addprefix $(B)/lib,audit.a bridge.a upstream.a job.a store.a client.a base.a)
+ARCHIVES  := $(addprefix $(B)/lib,audit.a bridge.a upstream.a job.a grade.a store.a client.a base.a)
 
 # The probes are what `sallyport selftest` runs inside of jails.
 all: $(BIN)/sallyport $(BIN)/sallyport-gateway $(BIN)/sallyport-jailer $(B)/tests/jail_probe $(if $(SAN),,man)
 
-$(BIN)/sallyport: $(call obj,cli/main.c) $(B)/libcli.a $(B)/libgrade.a $(ARCHIVES)
+$(BIN)/sallyport: $(call obj,cli/main.c) $(B)/libcli.a $(ARCHIVES)
 	@mkdir -p $(@D)
 	$(call quiet,LD,$@)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS_GRADE) $(LIBS_LIB)
 $(BIN)/sallyport-gateway: $(call obj,$(GATEWAY_MAIN)) $(B)/libgateway.a $(ARCHIVES)
 	@mkdir -p $(@D)
-	$(call quiet,LD,$@)$(CC) $(ALL_LDFLAGS) -o $@ $^ -lfcgi -larchive $(LIBS_LIB)
+	$(call quiet,LD,$@)$(CC) $(ALL_LDFLAGS) -o $@ $^ -lfcgi $(LIBS_GRADE) $(LIBS_LIB)
 $(BIN)/sallyport-jailer: $(call obj,jail/jailer.c) $(addprefix $(B)/lib,jailer.a client.a base.a)
 	@mkdir -p $(@D)
 	$(call quiet,LD,$@)$(CC) $(ALL_LDFLAGS) -o $@ $^ -lseccomp $(LIBS_BASE)
@@ -141,7 +141,7 @@ $(call obj,cgi/admin/admin_assets.c): $(wildcard cgi/admin/assets/*)
 RECORDED := $(B)/bin-recorded
 $(RECORDED)/sallyport-gateway: $(call obj,$(GATEWAY_MAIN) tests/exchanges/recorder.c $(FIXTURES_SRC)) $(B)/libgateway.a $(ARCHIVES)
 	@mkdir -p $(@D)
-	$(call quiet,LD,$@)$(CC) $(ALL_LDFLAGS) -o $@ $^ -lfcgi -larchive $(LIBS_LIB)
+	$(call quiet,LD,$@)$(CC) $(ALL_LDFLAGS) -o $@ $^ -lfcgi $(LIBS_GRADE) $(LIBS_LIB)
 $(RECORDED)/%: $(BIN)/%
 	@mkdir -p $(@D)
 	@ln -f $< $@
@@ -150,9 +150,9 @@ recorded: $(addprefix $(RECORDED)/,sallyport-gateway sallyport sallyport-jailer)
 # Unit tests: one cmocka program a file. What they test is optimized; their own code would only be compiled twice as long.
 UNIT_CFLAGS := -Og
 UNIT := $(patsubst tests/unit/%.c,$(B)/tests/%,$(wildcard tests/unit/test_*.c))
-$(B)/tests/%: tests/unit/%.c $(B)/libcli.a $(B)/libgrade.a $(B)/libfixtures.a $(B)/libgateway.a $(B)/libjailer.a $(ARCHIVES) $(B)/flags
+$(B)/tests/%: tests/unit/%.c $(B)/libcli.a $(B)/libfixtures.a $(B)/libgateway.a $(B)/libjailer.a $(ARCHIVES) $(B)/flags
 	@mkdir -p $(@D)
-	$(call quiet,CC,$<)$(CC) $(ALL_CFLAGS) $(UNIT_CFLAGS) -MMD -MP $(ALL_LDFLAGS) -o $@ $< $(B)/libcli.a $(B)/libgrade.a $(B)/libfixtures.a $(B)/libgateway.a $(B)/libjailer.a \
+	$(call quiet,CC,$<)$(CC) $(ALL_CFLAGS) $(UNIT_CFLAGS) -MMD -MP $(ALL_LDFLAGS) -o $@ $< $(B)/libcli.a $(B)/libfixtures.a $(B)/libgateway.a $(B)/libjailer.a \
 		$(ARCHIVES) \
 		-lcmocka -lfcgi -lseccomp $(LIBS_GRADE) $(LIBS_LIB)
 # The escape probes: static, because they run where nothing else is sure to be there; without sanitizers, which need /proc to be writable.
@@ -173,7 +173,7 @@ unit: $(UNIT) $(B)/tests/upstream_client $(B)/tests/host_gauge $(B)/tests/jail_p
 FUZZ := $(patsubst tests/fuzz/%.c,$(B)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 $(B)/fuzz/%: tests/fuzz/%.c tests/fuzz/driver.c tests/fuzz/fuzz.h $(B)/libgateway.a $(B)/libjailer.a $(ARCHIVES) $(B)/flags
 	@mkdir -p $(@D)
-	$(call quiet,CC,$<)$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $< tests/fuzz/driver.c $(B)/libgateway.a $(B)/libjailer.a $(ARCHIVES) -lfcgi -lseccomp -larchive $(LIBS_LIB)
+	$(call quiet,CC,$<)$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $< tests/fuzz/driver.c $(B)/libgateway.a $(B)/libjailer.a $(ARCHIVES) -lfcgi -lseccomp $(LIBS_GRADE) $(LIBS_LIB)
 fuzz: $(FUZZ)
 
 # Static checks of the whole tree; each script says what it checks and prints findings as FILE:LINE.
@@ -278,7 +278,7 @@ bench: deps
 BENCH := $(patsubst tests/bench/%.c,$(B)/bench/%,$(wildcard tests/bench/*.c))
 $(B)/bench/%: tests/bench/%.c $(B)/libjailer.a $(ARCHIVES) $(B)/flags
 	@mkdir -p $(@D)
-	$(call quiet,CC,$<)$(CC) $(ALL_CFLAGS) -MMD -MP $(ALL_LDFLAGS) -o $@ $< $(B)/libjailer.a $(ARCHIVES) -lfcgi -lseccomp $(LIBS_LIB)
+	$(call quiet,CC,$<)$(CC) $(ALL_CFLAGS) -MMD -MP $(ALL_LDFLAGS) -o $@ $< $(B)/libjailer.a $(ARCHIVES) -lfcgi -lseccomp $(LIBS_GRADE) $(LIBS_LIB)
 
 # What docs/operator.md puts in its places. The npm packages of the runners are installed there by `npm ci`, not copied.
 PREFIX ?= /usr/local

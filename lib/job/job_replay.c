@@ -4,10 +4,11 @@
  * Spec and program are built from the row alone: the limits as they were resolved then, arguments, environment,
  * standard input, code, and the files that /data was filled with, from the blob folder. Two things differ on purpose:
  * there is no CPU share (a busy machine must not turn a verdict into a time-out), and secrets come from the caller,
- * because they were never stored; what comes back is masked as it was then. It runs on the caller's thread with a
- * connection of the caller's own: a replay is a batch job and has no client that may vanish.
+ * because they were never stored; what comes back is masked as it was then. A grading is graded again. It runs on the
+ * caller's thread with a connection of the caller's own: a replay is a batch job and has no client that may vanish.
  */
 #include "jail/client/client_once.h"
+#include "job_grading.h"
 #include "job_internal.h"
 #include "job_known.h"
 #include "job_secret.h"
@@ -304,6 +305,47 @@ int job_replay_stdout(struct store *store, const struct store_execution *executi
 	return 0;
 }
 
+/* A grading once more, case by case. */
+static int replay_grading(struct replay *replay, const struct store_execution *execution, job_replay_each *each,
+			  void *arg, struct err *err)
+{
+	struct job_replay *made = &replay->made;
+	auto_json struct json_object *runners = NULL, *asked = NULL;
+	auto_free char *code = NULL, *text = NULL;
+	auto_batch struct grade_batch_result graded = {0};
+	auto_buf struct buf lines = {0};
+	auto_close int out = -1, said = -1;
+	size_t code_length = 0, length = 0;
+	int result = load(replay, execution, err);
+
+	if (result == 0)
+		result = store_text_read(replay->store, &execution->code, &code, &code_length, err);
+	if (result == 0)
+		result = store_text_read(replay->store, &execution->stdin_text, &text, &length, err);
+	if (result == 0)
+		result = json_parse(text, length, &asked, err);
+	if (result == 0)
+		result = jail_client_runners_known(replay->client, &runners, err);
+	const struct grade_batch batch = {.client = replay->client,
+					  .runners = runners,
+					  .language = execution->language,
+					  .code = code,
+					  .asked = asked,
+					  .limits = replay->once.spec.limits};
+
+	if (result == 0)
+		result = grade_batch(&batch, &graded, err);
+	if (result < 0)
+		return result;
+	job_grading_end(&graded, &made->jail);
+	buf_init(&lines, SIZE_MAX / 2);
+	grade_batch_print(&graded, &lines);
+	made->stdout_fd = out = memfd_with("stdout", lines.data, lines.length);
+	made->stderr_fd = said = memfd_with("stderr", graded.message, graded.count == 0 ? strlen(graded.message) : 0);
+	return out < 0 || said < 0 ? err_errno(err, "cannot make an anonymous file")
+				   : each(arg, execution, made, err);
+}
+
 /* One run, in the jail that is open or the one to open, shown to `each`. */
 static int replay_run(struct replay *replay, const struct store_execution *execution, job_replay_each *each, void *arg,
 		      struct err *err)
@@ -454,8 +496,9 @@ int job_replay(const struct job_replay_from *from, const struct store_execution 
 	replay.once.program.code_fd = replay.once.program.stdin_fd = -1;
 	replay.once.arg = &replay;
 	job_cover_init(&replay.cover);
-	result = *execution->sandbox_id ? replay_sandbox(&replay, execution, each, arg, err)
-					: replay_run(&replay, execution, each, arg, err);
+	result = execution->grading       ? replay_grading(&replay, execution, each, arg, err)
+		 : *execution->sandbox_id ? replay_sandbox(&replay, execution, each, arg, err)
+					  : replay_run(&replay, execution, each, arg, err);
 	jail_once_clear(&replay.once);
 	run_clear(&replay);
 	job_known_clear(&replay.known);
