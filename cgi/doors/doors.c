@@ -14,13 +14,19 @@
 
 #include "cgi/http/access.h"
 #include "cgi/http/body.h"
+#include "cgi/http/client.h"
 #include "cgi/http/fcgi.h"
 #include "cgi/http/files.h"
+#include "lib/base/metrics.h"
 #include "lib/base/utf8.h"
 #include "lib/base/util.h"
 
 #define SPARE_US   INT64_C(3000000) /* for the answer's way */
 #define REPLACEMENT "\xef\xbf\xbd"  /* U+FFFD */
+
+/* What has begun and can stop half-way does so. */
+static atomic_bool over;
+static _Atomic int64_t stopped_us;
 
 /* Held for reading between asking for the engine and handing a job in: doors_stop waits for it. */
 static pthread_rwlock_t submitting = PTHREAD_RWLOCK_INITIALIZER;
@@ -41,6 +47,7 @@ void doors_stop(struct server *server)
 {
 	if (!server->doors)
 		return;
+	stopped_us = clock_monotonic_us();
 	doors_line_stop(server->doors);
 	pthread_rwlock_wrlock(&submitting);
 	pthread_rwlock_unlock(&submitting);
@@ -48,7 +55,16 @@ void doors_stop(struct server *server)
 
 void doors_close(struct server *server)
 {
+	if (!server->doors)
+		return;
+	doors_line_settle(server->doors, stopped_us + JOB_DRAIN_SECONDS * INT64_C(1000000));
+	over = true;
 	doors_line_free(steal(&server->doors));
+}
+
+const atomic_bool *doors_over(void)
+{
+	return &over;
 }
 
 /* -------- a request on its way ------------------------------------------------------------------------ */
@@ -74,10 +90,12 @@ static void take(struct doors_waiter *waiter, enum doors_turn turn)
 {
 	struct doors_call *call = call_of(waiter);
 
-	if (turn == DOORS_BEGIN)
+	if (turn == DOORS_BEGIN) {
 		call->door->run(call);
-	else
+	} else {
 		call->door->late(&call->reply);
+		metrics_add(METRIC_DOOR_LATE, call->door->name, NULL, 1);
+	}
 	answer(waiter);
 }
 
@@ -121,6 +139,7 @@ void doors_serve(struct http_exchange *exchange, const struct door *door)
 	int64_t patience_us = 0;
 
 	exchange->waits = true;
+	client_came(&exchange->client, door->name, NULL);
 	if (!access_scope(exchange, STORE_SCOPE_RUN, &refusal) || !access_open(exchange, &refusal)) {
 		reply_refuse(exchange->reply, refusal.status, refusal.text);
 		return;

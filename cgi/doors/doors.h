@@ -2,7 +2,8 @@
  * doors.h - the APIs of other sandboxes, as their clients call them: a program in, what came of it out. Their users
  * change an address and keep their clients. Off unless doors.fusion, doors.piston.
  *
- *     /fusion/           SandboxFusion: run_code, v1/ping, list_languages (doors_fusion.c)
+ *     /fusion/           SandboxFusion: run_code, v1/ping, list_languages (doors_fusion.c); of ScaleBox, which grew out
+ *                        of it, common_evaluate and common_evaluate_batch (doors_grade.c)
  *     /piston/api/v2/    Piston: runtimes, execute, packages (doors_piston.c)
  *
  * What they have in common: same tokens, jails and record as everywhere; nothing is kept between two requests. Such
@@ -12,9 +13,12 @@
  * header, X-Sallyport-Execution. A limit of time is of processor time: the wall clock gives DOORS_WALL_TIMES as much,
  * so that a busy host fails no good program.
  *
- * Facts: SandboxFusion 469de08, verl b017a83, Piston 0a844d0, open-r1 2de7e22; the clients' rules in docs/doors.md.
+ * Facts: SandboxFusion 469de08, verl b017a83, Piston 0a844d0, open-r1 2de7e22, ScaleBox 4bcfefd; the clients'
+ * rules in docs/doors.md.
  */
 #pragma once
+
+#include <stdatomic.h>
 
 #include "cgi/http/http.h"
 #include "doors_line.h"
@@ -69,6 +73,7 @@ struct doors_inputs {
 };
 void doors_inputs_clear(struct doors_inputs *inputs);
 #define auto_doors_inputs __attribute__((cleanup(doors_inputs_clear)))
+const atomic_bool *doors_over(void); /* the server has waited long enough for what has begun */
 /* Runs it. *ret_job is to be released, *ret is its own. ERR_CANCELLED: the client left, and the reply says so. */
 int doors_run(struct doors_call *call, struct job_request *request, struct doors_inputs *inputs, struct job **ret_job,
 	      const struct job_result **ret, struct err *err);

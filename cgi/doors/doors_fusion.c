@@ -12,9 +12,7 @@
 #include "lib/base/util.h"
 #include "lib/store/blob/store_blob.h"
 
-#define PATIENCE_MORE   INT64_C(10000000) /* us: clients wait for compile_timeout + run_timeout + this */
 #define FETCH_MAX       (16 << 20)        /* bytes of all files in an answer */
-#define KILLED          9                 /* SIGKILL: what ended a program at its limit of memory or output */
 #define PROGRAM         "main.py"         /* where it is put, among its files */
 
 static int check(struct doors_call *call, int64_t *ret_patience_us)
@@ -22,37 +20,12 @@ static int check(struct doors_call *call, int64_t *ret_patience_us)
 	struct fusion_body body;
 	int result = doors_fusion_body(call, &body);
 
-	*ret_patience_us = (int64_t)((body.compile_seconds + body.run_seconds) * 1e6) + PATIENCE_MORE;
+	*ret_patience_us = doors_fusion_patience(body.compile_seconds, body.run_seconds);
 	json_object_put(body.document);
 	return result;
 }
 
-static void late(struct reply *reply)
-{
-	reply_refuse(reply, 504, "the server is busy and the program has not begun: try again");
-}
-
 /* -------- the answer ---------------------------------------------------------------------------------- */
-
-static struct json_object *step(const struct jail_usage *usage, bool timed_out, int code, struct json_object *out,
-				struct json_object *error)
-{
-	struct json_object *object = json_object_new_object();
-
-	json_add_string(object, "status", timed_out ? "TimeLimitExceeded" : "Finished");
-	json_add_rounded(object, "execution_time", (double)usage->wall_us / 1e6, 6);
-	json_add(object, "return_code", timed_out ? NULL : json_object_new_int(code));
-	json_add(object, "stdout", out);
-	json_add(object, "stderr", error);
-	return object;
-}
-
-static int return_code(const struct jail_result *jail)
-{
-	if (jail->verdict == JAIL_ML || jail->verdict == JAIL_OL)
-		return -KILLED;
-	return jail->signal ? -jail->signal : jail->exit_code;
-}
 
 static struct json_object *content_of(struct store *store, const struct store_file *file, size_t *left)
 {
@@ -103,12 +76,14 @@ static void answer(struct doors_call *call, const struct fusion_body *body, cons
 	struct json_object *compile = NULL, *run = NULL;
 
 	if (compile_failed)
-		compile = step(&jail->compile, doors_compiled_late(jail), jail->exit_code > 0 ? jail->exit_code : 1,
-			       out, error);
+		compile = doors_fusion_step(jail->compile.wall_us, doors_compiled_late(jail),
+					    jail->exit_code > 0 ? jail->exit_code : 1, out, error);
 	else if (jail->compiled)
-		compile = step(&jail->compile, false, 0, json_object_new_string(""), json_object_new_string(""));
+		compile = doors_fusion_step(jail->compile.wall_us, false, 0, json_object_new_string(""),
+					    json_object_new_string(""));
 	if (!compile_failed)
-		run = step(&jail->run, jail->verdict == JAIL_TO, return_code(jail), out, error);
+		run = doors_fusion_step(jail->run.wall_us, jail->verdict == JAIL_TO,
+					doors_fusion_code(jail->verdict, jail->exit_code, jail->signal), out, error);
 	json_add_string(object, "status",
 			ours ? "SandboxError" : jail->verdict == JAIL_OK ? "Success" : "Failed");
 	json_add_string(object, "message", ours ? jail->message : "");
@@ -202,7 +177,7 @@ static void run(struct doors_call *call)
 
 /* -------- routes -------------------------------------------------------------------------------------- */
 
-static const struct door run_code = {.name = "fusion", .check = check, .run = run, .late = late};
+static const struct door run_code = {.name = "fusion", .check = check, .run = run, .late = doors_fusion_late};
 
 /* Data sets are not here; its clients know this answer. */
 static void no_data_set(struct http_exchange *exchange)

@@ -1,9 +1,12 @@
 /*
- * doors_fusion.h - a request of SandboxFusion's run_code, taken apart. Unknown members are passed over.
+ * doors_fusion.h - a request of SandboxFusion's run_code, taken apart, and what it shares with ScaleBox' gradings.
+ * Unknown members are passed over.
  */
 #pragma once
 
 #include "doors.h"
+
+#define DOORS_FUSION_SECONDS 10.0 /* of each step, where the request says nothing */
 
 struct fusion_body {
 	struct json_object *document;
@@ -18,3 +21,16 @@ int doors_fusion_body(struct doors_call *call, struct fusion_body *ret);
 /* 422 with {"detail":[{"type","loc":["body",MEMBER],"msg"}]}, as its clients know it; member NULL: none. Negative. */
 int doors_fusion_refuse(struct reply *reply, const char *member, const char *type, const char *text);
 struct json_object *doors_fusion_languages(void); /* by their names; the caller's */
+/* Our name of it; NULL: the reply says which there are. */
+const char *doors_fusion_language(struct reply *reply, const char *theirs);
+/* A number of seconds above 0, or what holds where the member is missing; negative: the reply says what is wrong. */
+int doors_fusion_seconds(struct reply *reply, struct json_object *document, const char *name, double standard,
+			 double *ret);
+/* A limit of memory in MiB; 0: none was named. Negative: the reply says what is wrong. */
+int doors_fusion_memory(struct reply *reply, struct json_object *document, const char *name, int64_t *ret_bytes);
+int64_t doors_fusion_patience(double compile_seconds, double run_seconds); /* of its client, in us */
+void doors_fusion_late(struct reply *reply);
+/* A step's result; the streams are taken over. */
+struct json_object *doors_fusion_step(int64_t wall_us, bool timed_out, int code, struct json_object *out,
+				      struct json_object *error);
+int doors_fusion_code(enum jail_verdict verdict, int exit_code, int signal);

@@ -4,8 +4,9 @@
 #include "doors_fusion.h"
 #include "lib/base/util.h"
 
-#define TIMEOUT_SECONDS 10.0 /* of each step, where the request says nothing */
-#define TIMEOUT_MOST    1e6
+#define TIMEOUT_MOST  1e6
+#define PATIENCE_MORE INT64_C(10000000) /* us: clients wait for compile_timeout + run_timeout + this */
+#define KILLED        9                 /* SIGKILL: what ended a program at its limit of memory or output */
 
 /* Their names, and ours. */
 static const char *const languages[][2] = {
@@ -42,30 +43,37 @@ struct json_object *doors_fusion_languages(void)
 	return list;
 }
 
-static int take_language(struct reply *reply, struct json_object *document, struct fusion_body *ret)
+const char *doors_fusion_language(struct reply *reply, const char *theirs)
 {
-	const char *language = json_get_string(document, "language");
 	auto_buf struct buf text = {0};
 
-	if (!language)
-		return doors_fusion_refuse(reply, "language", "missing", "Field required");
 	for (size_t i = 0; i < ARRAY_SIZE(languages); i++)
-		if (streq(languages[i][0], language))
-			ret->language = languages[i][1];
-	if (ret->language)
-		return 0;
+		if (streq(languages[i][0], theirs))
+			return languages[i][1];
 	buf_init(&text, 1024);
 	buf_puts(&text, "Input should be ");
 	for (size_t i = 0; i < ARRAY_SIZE(languages); i++)
 		buf_printf(&text, "%s'%s'", i ? ", " : "", languages[i][0]);
-	return doors_fusion_refuse(reply, "language", "literal_error", text.data);
+	doors_fusion_refuse(reply, "language", "literal_error", text.data);
+	return NULL;
 }
 
-static int take_seconds(struct reply *reply, struct json_object *document, const char *name, double *ret)
+static int take_language(struct reply *reply, struct json_object *document, struct fusion_body *ret)
+{
+	const char *language = json_get_string(document, "language");
+
+	if (!language)
+		return doors_fusion_refuse(reply, "language", "missing", "Field required");
+	ret->language = doors_fusion_language(reply, language);
+	return ret->language ? 0 : -ERR_INVALID;
+}
+
+int doors_fusion_seconds(struct reply *reply, struct json_object *document, const char *name, double standard,
+			 double *ret)
 {
 	struct json_object *value = NULL;
 
-	*ret = TIMEOUT_SECONDS;
+	*ret = standard;
 	if (!json_object_object_get_ex(document, name, &value) || !value)
 		return 0;
 	if (!json_object_is_type(value, json_type_double) && !json_object_is_type(value, json_type_int))
@@ -74,6 +82,21 @@ static int take_seconds(struct reply *reply, struct json_object *document, const
 	if (!isfinite(*ret) || *ret <= 0)
 		return doors_fusion_refuse(reply, name, "greater_than", "Input should be greater than 0");
 	*ret = MIN(*ret, TIMEOUT_MOST);
+	return 0;
+}
+
+int doors_fusion_memory(struct reply *reply, struct json_object *document, const char *name, int64_t *ret_bytes)
+{
+	struct json_object *memory = NULL;
+
+	*ret_bytes = 0;
+	if (!json_object_object_get_ex(document, name, &memory) || !memory)
+		return 0;
+	if (!json_object_is_type(memory, json_type_int) && !json_object_is_type(memory, json_type_double))
+		return doors_fusion_refuse(reply, name, "int_type", "Input should be a valid integer");
+	const int64_t megabytes = json_object_get_int64(memory);
+
+	*ret_bytes = megabytes > 0 ? MIN(megabytes, INT32_MAX) << 20 : 0;
 	return 0;
 }
 
@@ -104,13 +127,12 @@ int doors_fusion_body(struct doors_call *call, struct fusion_body *ret)
 {
 	struct reply *reply = call->exchange.reply;
 	struct err err = ERR_INIT;
-	int64_t megabytes;
 	int result;
 
 	*ret = (struct fusion_body){0};
 	if (json_parse(call->body.data, call->body.length, &ret->document, &err) < 0)
 		return doors_fusion_refuse(reply, NULL, "json_invalid", err.text);
-	struct json_object *document = ret->document, *memory = NULL;
+	struct json_object *document = ret->document;
 
 	if (!json_object_is_type(document, json_type_object))
 		return doors_fusion_refuse(reply, NULL, "model_attributes_type", "Input should be an object");
@@ -119,15 +141,43 @@ int doors_fusion_body(struct doors_call *call, struct fusion_body *ret)
 	if (!ret->code)
 		return doors_fusion_refuse(reply, "code", "missing", "Field required");
 	if ((result = take_language(reply, document, ret)) < 0 ||
-	    (result = take_seconds(reply, document, "compile_timeout", &ret->compile_seconds)) < 0 ||
-	    (result = take_seconds(reply, document, "run_timeout", &ret->run_seconds)) < 0)
+	    (result = doors_fusion_seconds(reply, document, "compile_timeout", DOORS_FUSION_SECONDS,
+					   &ret->compile_seconds)) < 0 ||
+	    (result = doors_fusion_seconds(reply, document, "run_timeout", DOORS_FUSION_SECONDS,
+					   &ret->run_seconds)) < 0 ||
+	    (result = doors_fusion_memory(reply, document, "memory_limit_MB", &ret->memory_bytes)) < 0)
 		return result;
-	if (json_object_object_get_ex(document, "memory_limit_MB", &memory) && memory) {
-		if (!json_object_is_type(memory, json_type_int) && !json_object_is_type(memory, json_type_double))
-			return doors_fusion_refuse(reply, "memory_limit_MB", "int_type",
-						   "Input should be a valid integer");
-		megabytes = json_object_get_int64(memory);
-		ret->memory_bytes = megabytes > 0 ? MIN(megabytes, INT32_MAX) << 20 : 0;
-	}
 	return take_files(reply, document, ret);
+}
+
+/* -------- what gradings answer, too ------------------------------------------------------------------- */
+
+int64_t doors_fusion_patience(double compile_seconds, double run_seconds)
+{
+	return (int64_t)((compile_seconds + run_seconds) * 1e6) + PATIENCE_MORE;
+}
+
+void doors_fusion_late(struct reply *reply)
+{
+	reply_refuse(reply, 504, "the server is busy and the program has not begun: try again");
+}
+
+struct json_object *doors_fusion_step(int64_t wall_us, bool timed_out, int code, struct json_object *out,
+				      struct json_object *error)
+{
+	struct json_object *object = json_object_new_object();
+
+	json_add_string(object, "status", timed_out ? "TimeLimitExceeded" : "Finished");
+	json_add_rounded(object, "execution_time", (double)wall_us / 1e6, 6);
+	json_add(object, "return_code", timed_out ? NULL : json_object_new_int(code));
+	json_add(object, "stdout", out);
+	json_add(object, "stderr", error);
+	return object;
+}
+
+int doors_fusion_code(enum jail_verdict verdict, int exit_code, int signal)
+{
+	if (verdict == JAIL_ML || verdict == JAIL_OL)
+		return -KILLED;
+	return signal ? -signal : exit_code;
 }
