@@ -34,3 +34,4 @@ void doors_fusion_late(struct reply *reply);
 struct json_object *doors_fusion_step(int64_t wall_us, bool timed_out, int code, struct json_object *out,
 				      struct json_object *error);
 int doors_fusion_code(enum jail_verdict verdict, int exit_code, int signal);
+extern const struct door doors_grade; /* common_evaluate, common_evaluate_batch (doors_grade.c) */
