@@ -23,11 +23,6 @@ static int check(struct doors_call *call, int64_t *ret_patience_us)
 	return result;
 }
 
-static void late(struct reply *reply)
-{
-	doors_piston_refuse(reply, 503, "the server is busy and the program has not begun: try again");
-}
-
 /* -------- the answer ---------------------------------------------------------------------------------- */
 
 static const char *status_of(enum jail_verdict verdict)
@@ -105,34 +100,6 @@ static void answer(struct doors_call *call, const struct piston_body *body, cons
 
 /* -------- the run ------------------------------------------------------------------------------------- */
 
-static int decode_one(struct json_object *from, size_t number, struct job_file *ret, struct err *err)
-{
-	const char *name = json_get_string(from, "name"), *encoding = json_get_string(from, "encoding");
-	struct json_object *content = json_get(from, "content", json_type_string);
-	const char *text = json_object_get_string(content);
-	const size_t length = (size_t)json_object_get_string_len(content);
-	auto_buf struct buf data = {0};
-	int result = 0;
-
-	buf_init(&data, length + 1);
-	if (encoding && streq(encoding, "base64")) {
-		result = base64_decode(text, length, &data, err);
-	} else if (encoding && streq(encoding, "hex")) {
-		auto_free uint8_t *bytes = xmalloc(length / 2 + 1);
-
-		if (length % 2 != 0 || hex_decode(text, length, bytes) < 0)
-			return err_set(err, ERR_INVALID, "files[%zu].content is not hexadecimal", number);
-		buf_add(&data, bytes, length / 2);
-	} else {
-		buf_add(&data, text, length);
-	}
-	if (result < 0)
-		return err_wrap(err, "files[%zu].content", number);
-	ret->name = name && *name ? xstrdup(doors_path(name)) : xasprintf("file%zu.code", number);
-	ret->data = buf_steal(&data, &ret->length);
-	return 0;
-}
-
 static int take_arguments(const struct piston_body *body, struct bind_strings *ret, struct err *err)
 {
 	const size_t count = body->args ? json_object_array_length(body->args) : 0;
@@ -146,15 +113,6 @@ static int take_arguments(const struct piston_body *body, struct bind_strings *r
 		ret->items[ret->count] = json_object_get_string(item);
 	}
 	return 0;
-}
-
-static void answer_failure(struct reply *reply, const struct err *err)
-{
-	if (err->code == ERR_INVALID || err->code == ERR_LIMIT)
-		doors_piston_refuse(reply, 400, "%s", err->text);
-	else
-		doors_piston_refuse(reply, err->code == ERR_BUSY || err->code == ERR_UNAVAILABLE ? 503 : 500, "%s",
-				    err->text);
 }
 
 static void run(struct doors_call *call)
@@ -174,11 +132,12 @@ static void run(struct doors_call *call)
 		doors_limits(call->exchange.server->config, body.run_us, body.compile_us, body.memory_bytes);
 
 	for (size_t i = 1; failed == 0 && i < json_object_array_length(body.files); i++) {
-		failed = decode_one(json_object_array_get_idx(body.files, i), i, &inputs.files[inputs.count], &err);
+		failed = doors_piston_decode(json_object_array_get_idx(body.files, i), i,
+					     &inputs.files[inputs.count], &err);
 		inputs.count += failed == 0;
 	}
 	if (failed == 0)
-		failed = decode_one(json_object_array_get_idx(body.files, 0), 0, &program, &err);
+		failed = doors_piston_decode(json_object_array_get_idx(body.files, 0), 0, &program, &err);
 	auto_free const char *name = program.name, *data = program.data;
 	struct job_request request = {
 		.language = body.runner, .code = {program.data, program.length}, .limits = &limits};
@@ -196,18 +155,38 @@ static void run(struct doors_call *call)
 	if (failed == 0)
 		answer(call, &body, result);
 	else if (failed != -ERR_CANCELLED)
-		answer_failure(call->exchange.reply, &err);
+		doors_piston_failure(call->exchange.reply, &err);
 	job_release(job);
 }
 
 /* -------- routes -------------------------------------------------------------------------------------- */
 
-static const struct door execute = {.name = "piston", .check = check, .run = run, .late = late};
+static const struct door execute = {.name = "piston", .check = check, .run = run, .late = doors_piston_late};
+
+struct listing {
+	struct json_object *all;
+	bool packages;
+};
 
 /* As the two lists say them: `packages` leaves out the aliases. */
+static void add_runtime(const struct listing *listing, const char *name, const char *version,
+			struct json_object *aliases)
+{
+	struct json_object *one = json_object_new_object();
+
+	json_add_string(one, "language", name);
+	json_add_string(one, listing->packages ? "language_version" : "version", version);
+	if (listing->packages)
+		json_add_bool(one, "installed", true);
+	else
+		json_add(one, "aliases", aliases ? json_object_get(aliases) : json_object_new_array());
+	json_object_array_add(listing->all, one);
+}
+
 static void list(struct http_exchange *exchange, bool packages)
 {
 	auto_json struct json_object *all = json_object_new_array(), *runners = NULL;
+	struct listing listing = {all, packages};
 	struct job_engine *engine;
 
 	if (server_engine(exchange->server, &engine, NULL) == 0) {
@@ -215,22 +194,14 @@ static void list(struct http_exchange *exchange, bool packages)
 		runners = job_engine_runners(engine);
 	}
 	for (size_t i = 0; runners && i < json_object_array_length(runners); i++) {
-		struct json_object *runner = json_object_array_get_idx(runners, i), *one = json_object_new_object();
-		struct json_object *aliases = json_get(runner, "aliases", json_type_array);
+		struct json_object *runner = json_object_array_get_idx(runners, i);
 		char version[DOORS_VERSION_SIZE];
 
-		if (!json_object_get_boolean(json_get(runner, "available", json_type_boolean))) {
-			json_object_put(one);
+		if (!json_object_get_boolean(json_get(runner, "available", json_type_boolean)))
 			continue;
-		}
 		doors_version(runner, version);
-		json_add_string(one, "language", json_get_string(runner, "name"));
-		json_add_string(one, packages ? "language_version" : "version", version);
-		if (packages)
-			json_add_bool(one, "installed", true);
-		else
-			json_add(one, "aliases", aliases ? json_object_get(aliases) : json_object_new_array());
-		json_object_array_add(all, one);
+		add_runtime(&listing, json_get_string(runner, "name"), version,
+			    json_get(runner, "aliases", json_type_array));
 	}
 	reply_json(exchange->reply, 200, all);
 }

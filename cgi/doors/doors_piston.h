@@ -20,3 +20,7 @@ int doors_piston_body(struct doors_call *call, struct piston_body *ret);
 /* The status with {"message"}; negative. */
 int doors_piston_refuse(struct reply *reply, int status, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
+/* One of `files`, whose number is for errors. Name and bytes are the caller's. */
+int doors_piston_decode(struct json_object *file, size_t number, struct job_file *ret, struct err *err);
+void doors_piston_failure(struct reply *reply, const struct err *err);
+void doors_piston_late(struct reply *reply); /* "not begun" */

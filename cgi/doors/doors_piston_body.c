@@ -1,8 +1,14 @@
-/* doors_piston_body.c - see doors_piston.h. */
+/*
+ * doors_piston_body.c - see doors_piston.h.
+ *
+ * A body is read twice: before its request waits, so that what is wrong with it is said at once, and when it has its
+ * place. The order of the checks is the original's, so that a body with two faults gets the same message.
+ */
 #include <stdarg.h>
 
 #include "doors_piston.h"
 #include "jail/client/client_runners.h"
+#include "lib/base/text.h"
 #include "lib/base/util.h"
 
 #define RUN_MS     3000 /* the original's defaults */
@@ -140,4 +146,48 @@ int doors_piston_body(struct doors_call *call, struct piston_body *ret)
 	if (result == 0)
 		result = take_runner(call, ret);
 	return result < 0 ? result : take_limits(call, ret);
+}
+
+/* -------- what gradings use, too ---------------------------------------------------------------------- */
+
+void doors_piston_late(struct reply *reply)
+{
+	doors_piston_refuse(reply, 503, "the server is busy and the program has not begun: try again");
+}
+
+int doors_piston_decode(struct json_object *file, size_t number, struct job_file *ret, struct err *err)
+{
+	const char *name = json_get_string(file, "name"), *encoding = json_get_string(file, "encoding");
+	struct json_object *content = json_get(file, "content", json_type_string);
+	const char *text = json_object_get_string(content);
+	const size_t length = (size_t)json_object_get_string_len(content);
+	auto_buf struct buf data = {0};
+	int result = 0;
+
+	buf_init(&data, length + 1);
+	if (encoding && streq(encoding, "base64")) {
+		result = base64_decode(text, length, &data, err);
+	} else if (encoding && streq(encoding, "hex")) {
+		auto_free uint8_t *bytes = xmalloc(length / 2 + 1);
+
+		if (length % 2 != 0 || hex_decode(text, length, bytes) < 0)
+			return err_set(err, ERR_INVALID, "files[%zu].content is not hexadecimal", number);
+		buf_add(&data, bytes, length / 2);
+	} else {
+		buf_add(&data, text, length);
+	}
+	if (result < 0)
+		return err_wrap(err, "files[%zu].content", number);
+	ret->name = name && *name ? xstrdup(doors_path(name)) : xasprintf("file%zu.code", number);
+	ret->data = buf_steal(&data, &ret->length);
+	return 0;
+}
+
+void doors_piston_failure(struct reply *reply, const struct err *err)
+{
+	if (err->code == ERR_INVALID || err->code == ERR_LIMIT)
+		doors_piston_refuse(reply, 400, "%s", err->text);
+	else
+		doors_piston_refuse(reply, err->code == ERR_BUSY || err->code == ERR_UNAVAILABLE ? 503 : 500, "%s",
+				    err->text);
 }
