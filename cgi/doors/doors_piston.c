@@ -128,6 +128,10 @@ static void run(struct doors_call *call)
 
 	if (failed < 0)
 		return;
+	if (body.grades) {
+		doors_piston_grade(call, &body);
+		return;
+	}
 	const struct jail_limits limits =
 		doors_limits(call->exchange.server->config, body.run_us, body.compile_us, body.memory_bytes);
 
@@ -203,6 +207,8 @@ static void list(struct http_exchange *exchange, bool packages)
 		add_runtime(&listing, json_get_string(runner, "name"), version,
 			    json_get(runner, "aliases", json_type_array));
 	}
+	for (const struct doors_graded *one = doors_graded; one->name; one++)
+		add_runtime(&listing, one->name, DOORS_GRADED_VERSION, NULL);
 	reply_json(exchange->reply, 200, all);
 }
 

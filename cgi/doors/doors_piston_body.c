@@ -2,7 +2,8 @@
  * doors_piston_body.c - see doors_piston.h.
  *
  * A body is read twice: before its request waits, so that what is wrong with it is said at once, and when it has its
- * place. The order of the checks is the original's, so that a body with two faults gets the same message.
+ * place. The order of the checks is the original's, so that a body with two faults gets the same message. Languages
+ * that grade are found before runners: they have names that no runner has, or files that no other program comes with.
  */
 #include <stdarg.h>
 
@@ -26,6 +27,33 @@ int doors_piston_refuse(struct reply *reply, int status, const char *format, ...
 	json_add_string(object, "message", text);
 	reply_json(reply, status, object);
 	return -ERR_INVALID;
+}
+
+const struct doors_graded doors_graded[] = {
+	{DOORS_GRADED_IOI, "cpp"}, {"c++17", "cpp"}, {"cf_c++17", "cpp"}, {"cf_python3", "python"}, {0}};
+
+struct json_object *doors_piston_file(const struct piston_body *body, const char *name)
+{
+	for (size_t i = 0; i < json_object_array_length(body->files); i++) {
+		struct json_object *file = json_object_array_get_idx(body->files, i);
+		const char *its = json_get_string(file, "name");
+
+		if (its && streq(its, name))
+			return file;
+	}
+	return NULL;
+}
+
+/* Is its language one that grades? "c++17" without the problem's configuration is none. */
+static bool take_grader(struct piston_body *body)
+{
+	for (const struct doors_graded *one = doors_graded; one->name && !body->grades; one++) {
+		body->grades = streq(body->language, one->name) &&
+			       (!streq(body->language, "c++17") || doors_piston_file(body, "grader_config"));
+		if (body->grades)
+			snprintf(body->runner, sizeof(body->runner), "%s", one->runner);
+	}
+	return body->grades;
 }
 
 static int take_runner(struct doors_call *call, struct piston_body *body)
@@ -143,7 +171,7 @@ int doors_piston_body(struct doors_call *call, struct piston_body *ret)
 		return doors_piston_refuse(reply, 400, "files is required as an array");
 	int result = take_files(reply, ret);
 
-	if (result == 0)
+	if (result == 0 && !take_grader(ret))
 		result = take_runner(call, ret);
 	return result < 0 ? result : take_limits(call, ret);
 }

@@ -160,6 +160,59 @@ test('a grading is one row with its cases, which replay and a suite grade again'
 	assert.equal(graded.code ?? 0, 0, graded.stdout + graded.stderr);
 });
 
+/* As open-r1 sends a test of a problem. */
+async function execute(language, files, more = {}) {
+	const response = await fetch(`${base}/piston/api/v2/execute`, {
+		method: 'POST', headers: { 'Content-Type': 'application/json' },
+		body: JSON.stringify({ language, version: '*', files: Object.entries(files).map(([name, content]) => ({ name, content })), run_timeout: 5000, ...more }),
+	});
+	return { status: response.status, body: await response.json() };
+}
+const seen = ({ body: { run, compile } }) => [compile?.code, run?.code, run?.stdout, run?.signal];
+
+test('open-r1: Codeforces in C++ and Python, with and without a checker', async () => {
+	const config = 'TIME_LIMIT=1\nMEMORY_LIMIT=256\nINPUT_MODE=stdio', test = { 'input.txt': '2 3\n', 'correct_output.txt': '5\n', grader_config: config };
+	const cpp = '#include <iostream>\nint main() { int a, b; std::cin >> a >> b; std::cout << a + b; }';
+	assert.deepEqual(seen(await execute('c++17', { 'main.cpp': cpp, ...test })), [0, 0, '1\n', null]);
+	assert.deepEqual(seen(await execute('c++17', { 'main.cpp': cpp, ...test, 'correct_output.txt': '6' })), [0, 0, '0\n', null]);
+	const broken = await execute('c++17', { 'main.cpp': 'int main( {}', ...test });
+	assert.deepEqual([broken.body.compile.code, broken.body.run], [1, broken.body.compile]);
+	assert.match(broken.body.compile.stderr, /error/);
+	const python = 'a, b = map(int, input().split())\nprint(b + a)';
+	assert.deepEqual(seen(await execute('cf_python3', { 'main.python': python, ...test })), [0, 0, '1\n', null]);
+	const late = await execute('cf_python3', { 'main.python': 'while True: pass', ...test });
+	assert.deepEqual(seen(late), [0, 0, '0\n', null]);
+	assert.match(late.body.run.stderr, /timed out/);
+	const checker = 'import sys\na, b, c = (open(name).read().split() for name in sys.argv[1:4])\nprint(0.5 if c == b else 1 if c[::-1] == b else 0)\nsys.stderr.write("%s %s" % (a, c))';
+	const half = await execute('cf_python3', { 'main.python': python, 'checker.py': checker, ...test, 'correct_output.txt': '5' });
+	assert.deepEqual([...seen(half), half.body.run.stderr], [0, 0, '0.5\n', null, "['2', '3'] ['5']"]);
+	const peek = "import os\nprint(sorted(os.listdir('/data')))";
+	const spy = await execute('cf_python3', { 'main.python': peek, ...test });
+	const { stdout } = await stack.cli(['log', '--door', 'piston', '--limit', '1', '--json']);
+	const row = JSON.parse((await stack.cli(['show', JSON.parse(stdout).id, '--json'])).stdout);
+	assert.equal(JSON.parse(row.stdout_text).stdout, "['main.py']\n", 'the submission sees neither checker nor answer');
+	assert.equal(spy.body.run.stdout, '0\n');
+	assert.equal((await execute('c++17', { 'a.cpp': 'int main() {}' }, { version: '*' })).status, 400, 'without a configuration it is a language like any other');
+});
+
+test('open-r1: a problem of IOI, with its grader and its checker', async () => {
+	const files = {
+		'graders/sum.cpp': '#include "sum.h"\nint sum(int a, int b) { return a + b; }', 'graders/sum.h': 'int sum(int a, int b);',
+		'graders/grader.cpp': '#include <cstdio>\n#include "sum.h"\nint main() { int a, b; if (scanf("%d %d", &a, &b) == 2) printf("%d\\n", sum(a, b)); }',
+		'graders/grader_config.json': '{"task_type": "Batch", "code": "sum", "time_limit": 1.0, "memory_limit": 268435456}', 'input.txt': '2 3\n', 'correct_output.txt': '5\n',
+	};
+	assert.deepEqual(seen(await execute('cms_ioi', files)), [0, 0, '1\n', null]);
+	assert.deepEqual(seen(await execute('cms_ioi', { ...files, 'correct_output.txt': '7' })), [0, 0, '0\n', null]);
+	const checker = { 'checker/checker.cpp': '#include "points.h"\nint main(int, char **names) { return points(names[2], names[3]); }',
+		'checker/points.h': '#include <cstdio>\n#include <fstream>\ninline int points(const char *right, const char *got) {\n\tint a = 0, b = 1;\n\tstd::ifstream(right) >> a;\n\tstd::ifstream(got) >> b;\n\tprintf("%g\\n", a == b ? 1 : 0.25);\n\tfprintf(stderr, "translate:partial");\n\treturn 0;\n}' };
+	const partial = await execute('cms_ioi', { ...files, ...checker, 'correct_output.txt': '7' });
+	assert.deepEqual([...seen(partial), partial.body.run.stderr], [0, 0, '0.25\n', null, 'translate:partial'], JSON.stringify(partial.body));
+	assert.match((await execute('cms_ioi', { ...files, 'graders/manager.cpp': 'int main() {}' })).body.message, /manager/);
+	assert.match((await execute('cms_ioi', { 'input.txt': '' })).body.message, /no submission/);
+	const runtimes = await (await fetch(`${base}/piston/api/v2/runtimes`)).json();
+	for (const language of ['cms_ioi', 'cf_python3', 'c++17']) assert.ok(runtimes.some((one) => one.language === language), language);
+});
+
 test('HumanEval as batches comes to what `sallyport grade` says, line by line', async () => {
 	const real = path.join(process.env.TESTDATA ?? path.join(root, '../shared/data'), 'HumanEval.jsonl.gz');
 	const every = process.env.TEST_DATA === 'all' ? 1 : 8;
