@@ -96,9 +96,9 @@ refuse() {
 	sqlite3 "$SP_DIR/old" "PRAGMA user_version = 7"
 	cli 2 other import "$SP_DIR/old"
 	[[ $stderr == *"version 7, this program knows 9: write it anew"* ]]
-	sqlite3 "$SP_DIR/old" "PRAGMA user_version = 9"
+	sqlite3 "$SP_DIR/old" "PRAGMA user_version = 10"
 	cli 2 other import "$SP_DIR/old"
-	[[ $stderr == *"version 9, this program knows 8: install a newer release"* ]]
+	[[ $stderr == *"version 10, this program knows 9: install a newer release"* ]]
 }
 
 # env_is JSON: the environment of the bundle's execution, without the variable that Sallyport adds
@@ -173,7 +173,7 @@ env_is() {
 	for tag in "''" "'a b'" "'$(printf %065d 0)'" "char(27) || '[2J'" "7" "'a' || char(0)"; do
 		refuse "a tag is not" "INSERT INTO execution_tag SELECT id, $tag FROM execution"
 	done
-	refuse "version 9" "PRAGMA user_version = 9"
+	refuse "version 10" "PRAGMA user_version = 10"
 	refuse "not a bundle" "PRAGMA application_id = 7"
 	refuse larger "UPDATE execution SET code = zeroblob(70000)"
 	refuse "not as it must be" "UPDATE execution SET args = '[' "
