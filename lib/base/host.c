@@ -108,6 +108,31 @@ int host_split(const char *text, size_t length, uint16_t port, char ret[HOST_SIZ
 	return kind;
 }
 
+#define PORT_HTTP  80
+#define PORT_HTTPS 443
+
+int host_url_parse(const char *url, struct host_url *ret)
+{
+	const bool https = str_starts(url, "https://");
+	const char *host = https ? url + strlen("https://") : url + strlen("http://");
+	struct host_url parts = {.secure = https};
+
+	if (!https && !str_starts(url, "http://"))
+		return -1;
+	for (const char *p = url; *p != '\0'; p++)
+		if ((unsigned char)*p <= ' ' || (unsigned char)*p >= 0x7f || strchr("\\\"<>#", *p) != NULL)
+			return -1;
+	const size_t length = strcspn(host, "/?");
+
+	if (host_split(host, length, https ? PORT_HTTPS : PORT_HTTP, parts.host, &parts.port) < 0)
+		return -1;
+	parts.secure = https || streq(parts.host, "localhost") || streq(parts.host, "127.0.0.1") ||
+		       streq(parts.host, "::1");
+	parts.origin = (size_t)(host - url) + length;
+	*ret = parts;
+	return 0;
+}
+
 bool host_below(const char *host, const char *domain)
 {
 	size_t length = strlen(host), tail = strlen(domain);

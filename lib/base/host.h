@@ -28,6 +28,14 @@ int host_normalise(const char *text, size_t length, char ret[HOST_SIZE]);
 /* "name:443", "192.0.2.1:80", "[2001:db8::1]:443" -> normalised host and port. `port` 0: one must be there; else it is
  * the default. The kind, or -1. */
 int host_split(const char *text, size_t length, uint16_t port, char ret[HOST_SIZE], uint16_t *ret_port);
+/* An address of HTTP, without userinfo, fragment, blanks and control characters. */
+struct host_url {
+	bool secure; /* https, or http on this machine's loopback interface */
+	char host[HOST_SIZE];
+	uint16_t port;
+	size_t origin; /* bytes of scheme, host and port: from there on it is the path */
+};
+int host_url_parse(const char *url, struct host_url *ret); /* 0 or -1 */
 /* Is `host`, normalised, a name below `domain`, normalised? "a.b.example.com" is below "example.com", itself it is not.
  */
 bool host_below(const char *host, const char *domain);

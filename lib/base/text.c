@@ -184,3 +184,28 @@ int base64_decode_meant(const char *text, size_t length, struct buf *out, struct
 		buf_putc(&plain, '=');
 	return base64_decode(plain.data, plain.length, out, err);
 }
+
+void base64url_encode(struct buf *out, const void *data, size_t length)
+{
+	auto_buf struct buf plain = {0};
+
+	buf_init(&plain, 4 * (length / 3 + 1));
+	base64_encode(&plain, data, length);
+	for (const char *at = plain.data; *at != '\0' && *at != '='; at++)
+		buf_putc(out, *at == '+' ? '-' : *at == '/' ? '_' : *at);
+}
+
+int base64url_decode(const char *text, size_t length, struct buf *out, struct err *err)
+{
+	auto_buf struct buf plain = {0};
+
+	buf_init(&plain, length + 4);
+	for (size_t i = 0; i < length; i++) {
+		if (strchr("+/=", text[i]) != NULL) /* also a NUL */
+			return err_set(err, ERR_INVALID, "not base64 of URLs: character %zu is wrong", i + 1);
+		buf_putc(&plain, text[i] == '-' ? '+' : text[i] == '_' ? '/' : text[i]);
+	}
+	for (size_t over = plain.length % 4; over > 1 && over < 4; over++)
+		buf_putc(&plain, '=');
+	return base64_decode(plain.data, plain.length, out, err);
+}

@@ -18,3 +18,6 @@ int base64_decode(const char *text, size_t length, struct buf *out, struct err *
 /* As people and models send it: line ends within, blanks around lines, padding left out, the alphabet of URLs (- and
  * _), and behind "data:TYPE;base64,". */
 int base64_decode_meant(const char *text, size_t length, struct buf *out, struct err *err);
+/* The alphabet of URLs (- and _) without padding, as tokens have it (RFC 7515): one spelling, nothing else. */
+void base64url_encode(struct buf *out, const void *data, size_t length);
+int base64url_decode(const char *text, size_t length, struct buf *out, struct err *err);

@@ -74,6 +74,49 @@ static void bounds_of_a_name(void **state)
 	assert_int_equal(host_normalise(text, HOST_SIZE, host), -1);
 }
 
+static void urls(void **state)
+{
+	static const struct {
+		const char *url, *host; /* host NULL: none */
+		uint16_t port;
+		bool secure;
+		size_t origin;
+	} cases[] = {
+		{"https://Box.example", "box.example", 443, true, 19},
+		{"https://box.example:8443/x?y", "box.example", 8443, true, 24},
+		{"https://[2001:db8::1]/", "2001:db8::1", 443, true, 21},
+		{"http://box.example/", "box.example", 80, false, 18},
+		{"http://127.0.0.1:1/x", "127.0.0.1", 1, true, 18},
+		{"http://[::1]", "::1", 80, true, 12},
+		{"http://localhost?x", "localhost", 80, true, 16},
+		{"http://localhost.evil.example/", "localhost.evil.example", 80, false, 29},
+		{"ftp://box.example/", NULL, 0, false, 0},
+		{"https://", NULL, 0, false, 0},
+		{"https://ann@box.example/", NULL, 0, false, 0},
+		{"https://box.example/#x", NULL, 0, false, 0},
+		{"https://box.example\\@evil", NULL, 0, false, 0},
+		{"https://box.example/ x", NULL, 0, false, 0},
+		{"https://box.example/\n", NULL, 0, false, 0},
+		{"https://2130706433/", NULL, 0, false, 0},
+		{"https://0x7f.1/", NULL, 0, false, 0},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct host_url url;
+		const int result = host_url_parse(cases[i].url, &url);
+
+		if ((result == 0) != (cases[i].host != NULL))
+			fail_msg("%s", cases[i].url);
+		if (result < 0)
+			continue;
+		assert_string_equal(url.host, cases[i].host);
+		assert_int_equal(url.port, cases[i].port);
+		assert_int_equal(url.secure, cases[i].secure);
+		assert_int_equal(url.origin, cases[i].origin);
+	}
+}
+
 static void splits(void **state)
 {
 	static const struct {
@@ -245,7 +288,7 @@ static void proxies(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(normalises), cmocka_unit_test(bounds_of_a_name), cmocka_unit_test(splits),
+		cmocka_unit_test(normalises), cmocka_unit_test(bounds_of_a_name), cmocka_unit_test(splits), cmocka_unit_test(urls),
 		cmocka_unit_test(below),      cmocka_unit_test(public_addresses), cmocka_unit_test(entries),
 		cmocka_unit_test(proxies),
 	};
