@@ -1,7 +1,7 @@
 # Sallyport: `make run` serves, `make test` proves, `make help` lists the rest. Everything is built below build/.
 #
 # Archives follow the folders. In link order; a call upward does not link:
-#   gateway and CLI  ->  libaudit.a  ->  libbridge.a  ->  libupstream.a  ->  libjob.a  ->  libgrade.a  ->  libstore.a  ->  libclient.a (of the jailer)  ->  libbase.a
+#   gateway and CLI  ->  libaudit.a  ->  libbridge.a  ->  libupstream.a  ->  libjob.a, liboauth.a  ->  libgrade.a  ->  libstore.a  ->  libclient.a (of the jailer)  ->  libbase.a
 # The jailer links libjailer.a, libclient.a and libbase.a and nothing else: no SQLite and no libcrypto near the kernel.
 
 SAN ?=
@@ -24,6 +24,7 @@ JOB_SRC     := $(wildcard lib/job/*.c)
 GRADE_SRC   := $(wildcard lib/grade/*.c)
 CLIENT_SRC  := $(wildcard jail/client/*.c)
 JAILER_SRC  := $(filter-out jail/jailer.c,$(wildcard jail/*.c $(addprefix jail/,$(addsuffix /*.c,base cgroup root init relay cell))))
+OAUTH_SRC   := $(wildcard lib/oauth/*.c)
 UPSTREAM_SRC := $(wildcard lib/upstream/*.c)
 BRIDGE_SRC  := $(wildcard lib/bridge/*.c)
 GATEWAY_MAIN := cgi/main.c
@@ -38,7 +39,7 @@ LIBS_BASE := -ljson-c -lm
 LIBS_GRADE := -larchive -lyaml -lpcre2-8 -lm
 LIBS_LIB  := -lsqlite3 -lcrypto -lz $(LIBS_BASE)
 LIBS_LIB  += -lcurl
-ARCHIVES  := $(addprefix $(B)/lib,audit.a bridge.a upstream.a job.a grade.a store.a client.a base.a)
+ARCHIVES  := $(addprefix $(B)/lib,audit.a bridge.a upstream.a job.a grade.a oauth.a store.a client.a base.a)
 
 # The probes are what `sallyport selftest` runs inside of jails.
 all: $(BIN)/sallyport $(BIN)/sallyport-gateway $(BIN)/sallyport-jailer $(B)/tests/jail_probe $(if $(SAN),,man)
@@ -69,6 +70,7 @@ $(B)/libclient.a: $(call obj,$(CLIENT_SRC))
 $(B)/libjailer.a: $(call obj,$(JAILER_SRC))
 $(B)/libgateway.a: $(call obj,$(GATEWAY_SRC))
 $(B)/libfixtures.a: $(call obj,$(FIXTURES_SRC))
+$(B)/liboauth.a: $(call obj,$(OAUTH_SRC))
 $(B)/libupstream.a: $(call obj,$(UPSTREAM_SRC))
 $(B)/libbridge.a: $(call obj,$(BRIDGE_SRC))
 $(B)/libcli.a: $(call obj,$(CLI_SRC))
