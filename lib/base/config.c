@@ -154,6 +154,36 @@ static const struct bind admin_table[] = {
 	{0},
 };
 
+static const struct bind oauth_table[] = {
+	PART(oauth, mode, BIND_STRING, 1, 16,
+	     "who gives out tokens to clients that ask for OAuth: off (nobody) or external (oauth.issuer)"),
+	PART(oauth, default_scopes, BIND_STRING, 1, 64, "scopes that clients should ask for"),
+	PART(oauth, issuer, BIND_STRING, 0, 1024, "external: authorization server whose tokens count"),
+	PART(oauth, jwks_uri, BIND_STRING, 0, 1024,
+	     "external: address of the issuer's keys; empty: the one in its metadata"),
+	PART(oauth, audiences, BIND_STRINGS, 0, 64,
+	     "external: audiences of tokens that count; empty: the address of /mcp"),
+	PART(oauth, algorithms, BIND_STRINGS, 0, 16,
+	     "external: algorithms of signatures; empty: RS256, PS256, ES256, EdDSA"),
+	PART(oauth, clients, BIND_STRINGS, 0, 1024, "external: client ids whose tokens count; empty: all"),
+	PART(oauth, typ, BIND_STRING, 1, 16, "external: types of JWTs that count: at+jwt or any"),
+	PART(oauth, scope_claim, BIND_STRING, 0, 256, "external: claim with the scopes; empty: scope or scp"),
+	PART(oauth, scope_map, BIND_STRINGS, 0, 64, "external: scopes of the issuer, as \"THEIRS -> OURS\""),
+	PART(oauth, scopes_max, BIND_STRING, 1, 64, "external: scopes that tokens may have at most"),
+	PART(oauth, owner, BIND_STRING, 0, 32, "external: owner of everybody"),
+	PART(oauth, owners, BIND_STRINGS, 0, 10000, "external: owners of people, as \"CLAIM=VALUE -> OWNER\""),
+	PART(oauth, owner_claim, BIND_STRING, 0, 256, "external: claim with the owner's name"),
+	PART(oauth, owner_prefix, BIND_STRING, 0, 31, "external: prefix of owners from oauth.owner_claim"),
+	PART(oauth, introspection_endpoint, BIND_STRING, 0, 1024,
+	     "external: address where the issuer tells whose token it is; empty: only JWTs count"),
+	PART(oauth, introspection_client, BIND_STRING, 0, 256, "external: client id for introspection"),
+	PART(oauth, introspection_secret_file, BIND_STRING, 0, PATH_MAX,
+	     "external: file with the secret of that client"),
+	PART(oauth, ca_file, BIND_STRING, 0, PATH_MAX,
+	     "external: certificates (PEM) to trust for the issuer; empty: the system's"),
+	{0},
+};
+
 static const struct bind network_table[] = {
 	PART(network, allow, BIND_STRINGS, 0, CONFIG_HOSTS_MAX,
 	     "destinations of programs with network, host:port or *.domain:port; empty: none"),
@@ -223,6 +253,7 @@ const struct bind config_table[] = {
 	GROUP(network, "the network of programs"),
 	GROUP(upstream, "MCP servers whose tools programs call"),
 	GROUP(retention, "how much is stored, and for how long"),
+	GROUP(oauth, "tokens of an authorization server"),
 	GROUP(workspace, "the folder of sallyport stdio --workspace"),
 	GROUP(api, "the HTTP API for programs that do not speak MCP"),
 	GROUP(doors, "the APIs of other sandboxes"),
@@ -260,14 +291,18 @@ static const struct config defaults = {
 	.log = {.format = "text", .level = "info"},
 	.health = {.ready = true, .disk_mb = 256},
 	.admin = {.hours = 12, .idle_minutes = 60, .signer_figures = "/run/sallyport-audit/sallyport-audit.prom"},
+	.oauth = {.mode = "off", .default_scopes = "run files", .issuer = "", .jwks_uri = "", .typ = "at+jwt",
+		  .scope_claim = "", .scopes_max = "run files network", .owner = "", .owner_claim = "",
+		  .owner_prefix = "", .introspection_endpoint = "", .introspection_client = "",
+		  .introspection_secret_file = "", .ca_file = ""},
 };
 
 /* Members that hold paths: {group or NULL, member}. */
 static const char *const path_members[][2] = {
 	{NULL, "data_dir"},        {"gateway", "socket"},       {"jailer", "socket"},      {"jailer", "program"},
 	{"jailer", "runners_dir"}, {"jailer", "modules_dir"},   {"tools", "snippets_dir"}, {"tools", "secrets_dir"},
-	{"upstream", "file"},      {"upstream", "secrets_dir"},
-	{"admin", "signer_figures"},
+	{"upstream", "file"},      {"upstream", "secrets_dir"}, {"oauth", "ca_file"},
+	{"oauth", "introspection_secret_file"}, {"admin", "signer_figures"},
 };
 
 /* Members of earlier versions, with what takes their place. */

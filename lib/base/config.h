@@ -114,6 +114,20 @@ struct config {
 		int64_t idle_minutes; /* without a request it ends earlier */
 		const char *signer_figures; /* "": nobody says how far the log is signed */
 	} admin;
+	struct {
+		const char *mode;            /* config_oauth */
+		const char *default_scopes;  /* that clients should ask for */
+		/* external: the operator's authorization server, and what of its tokens counts */
+		const char *issuer, *jwks_uri;
+		struct bind_strings audiences, algorithms, clients;
+		const char *typ;             /* "at+jwt", "any" */
+		const char *scope_claim, *scopes_max;
+		struct bind_strings scope_map; /* "THEIRS -> OURS" */
+		const char *owner, *owner_claim, *owner_prefix;
+		struct bind_strings owners;  /* "CLAIM=VALUE -> OWNER" */
+		const char *introspection_endpoint, *introspection_client, *introspection_secret_file;
+		const char *ca_file;
+	} oauth;
 
 	struct {
 		struct bind_strings hold, allow; /* patterns (workspace_guard.h) */
@@ -130,6 +144,9 @@ struct config {
 	} workspace_folder;
 };
 
+/* oauth.mode: who gives out tokens besides `sallyport token add`. */
+enum config_oauth { CONFIG_OAUTH_OFF, CONFIG_OAUTH_EXTERNAL };
+enum config_oauth config_oauth(const struct config *config);
 /* tools.upstream: do models call the tools of upstream servers themselves? */
 bool config_tools_direct(const struct config *config);
 /* A member that a profile sets, and to what. */

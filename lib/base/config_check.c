@@ -114,6 +114,8 @@ static int check_words(const struct config *config, struct err *err)
 		{"jailer.warm", config->jailer.warm, "off, on or exec"},
 		{"retention.when_full", config->retention.when_full, "refuse or oldest"},
 		{"gateway.client_addresses", config->gateway.client_addresses, "full, network or none"},
+		{"oauth.mode", config->oauth.mode, "off or external"},
+		{"oauth.typ", config->oauth.typ, "at+jwt or any"},
 		{"log.format", config->log.format, "text or json"},
 		{"log.level", config->log.level, "debug, info, warn or error"},
 	};
@@ -203,6 +205,27 @@ static int check_network(const struct config *config, struct err *err)
 	return config->network.proxy[0] ? config_proxy_parse(config->network.proxy, &proxy, err) : 0;
 }
 
+enum config_oauth config_oauth(const struct config *config)
+{
+	return config->oauth.mode && streq(config->oauth.mode, "external") ? CONFIG_OAUTH_EXTERNAL : CONFIG_OAUTH_OFF;
+}
+
+/* Clients find the documents of OAuth at the root of the host; anywhere else they would not look. */
+static int check_oauth(const struct config *config, struct err *err)
+{
+	struct host_url url;
+
+	if (config_oauth(config) == CONFIG_OAUTH_OFF)
+		return 0;
+	if (host_url_parse(config->public_base_url, &url) < 0 || !url.secure ||
+	    config->public_base_url[url.origin] != '\0')
+		return err_member(err, "public_base_url",
+				  "must be https:// and a host, without a path, where oauth.mode is %s (http for this "
+				  "machine alone)",
+				  config->oauth.mode);
+	return 0;
+}
+
 int config_check(const struct config *config, struct err *err)
 {
 	const char *prefix = config->gateway.accel_prefix;
@@ -226,5 +249,7 @@ int config_check(const struct config *config, struct err *err)
 				  "is %lld: /readyz must warn before nothing runs, so it must be 0 or at least "
 				  "retention.free_mb (%lld)",
 				  (long long)config->health.disk_mb, (long long)config->retention.free_mb);
+	if (check_oauth(config, err) < 0)
+		return -ERR_INVALID;
 	return check_public_base_url(config->public_base_url, err);
 }
