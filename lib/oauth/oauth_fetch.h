@@ -1,0 +1,44 @@
+/*
+ * oauth_fetch.h - gets one document from another machine over HTTPS: keys, metadata, answers to introspection,
+ * documents of clients. Blocking, for threads of its callers that nobody waits for without a bound.
+ *
+ * No redirects, no proxy, no cookies, no credentials of this machine; connecting takes at most 3 s and all of it 5 s;
+ * the body ends at `max` bytes. http is for loopback alone. `foreign`: a stranger named the address, so only public
+ * addresses are connected to (the socket's own address is looked at, so that a name cannot point elsewhere meanwhile),
+ * and only port 443.
+ */
+#pragma once
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/base/buf.h"
+#include "lib/base/err.h"
+
+struct oauth_fetch {
+	const char *url;
+	const char *form;            /* POST of a form; NULL: GET */
+	const char *user, *password; /* Basic, form-encoded here; NULL: none */
+	const char *ca_file;         /* PEM, instead of the system's; NULL or "": the system's */
+	bool foreign;
+	bool foreign_loopback; /* for tests of this machine alone: `foreign` may be loopback, at any port */
+	size_t max;
+	const atomic_bool *stop; /* becomes true: the fetch ends; NULL: it does not */
+};
+struct oauth_fetched {
+	int status;
+	int64_t max_age_seconds; /* of Cache-Control; -1: it says nothing */
+	struct buf body;
+};
+void oauth_fetched_clear(struct oauth_fetched *fetched);
+#define auto_fetched __attribute__((cleanup(oauth_fetched_clear)))
+
+/* Once, before threads fetch. */
+void oauth_fetch_begin(void);
+/* Any status is a success; ERR_UNAVAILABLE: there is no answer, or not a whole one; ERR_DENIED: the address is not one
+ * to connect to. */
+int oauth_fetch(const struct oauth_fetch *what, struct oauth_fetched *ret, struct err *err);
+/* `text` as a value of a form, appended. */
+void oauth_fetch_encode(struct buf *out, const char *text);
