@@ -1,6 +1,6 @@
 -- schema.sql - the database of Sallyport: what ran, for whom, and everything needed to run it again.
 --
--- Read it from top to bottom: processes (instance, uptime), who may ask (token, drain, session), where files live (conversation, blob,
+-- Read it from top to bottom: processes (instance, uptime), who may ask (token, oauth_grant, drain, session), where files live (conversation, blob,
 -- file), what an owner holds (usage, holding), what ran (sandbox, runtime, execution, execution_file, tool_call, baseline), how texts are
 -- found (search), what outlives a request (request, task), and who did what (audit, audit_detail, principal). At the end are views for a
 -- person with a sqlite3 shell. What people ask, and the answer, on sqlite3 -readonly /var/lib/sallyport/sallyport.db:
@@ -84,6 +84,17 @@ CREATE TABLE token (
 	results    TEXT CHECK (results IN ('content', 'structured', 'both')), -- where results carry their details; NULL: nowhere
 	servers    TEXT                          -- upstream servers and tools that its programs may use: 'github,ask:mail.send'; NULL: none
 ) STRICT;
+
+-- People and programs that come with a token of an authorization server (oauth.mode). Each has a row of token for each client, so that limits,
+-- executions and `sallyport token list|revoke` know them; nobody has the text of that row's hash. Written at the first request.
+CREATE TABLE oauth_grant (
+	token   TEXT PRIMARY KEY REFERENCES token (id),
+	issuer  TEXT NOT NULL,                   -- the authorization server
+	subject TEXT NOT NULL,                   -- whom it names, by its own id
+	client  TEXT NOT NULL,                   -- the program that asks for them; may be empty
+	owner   TEXT NOT NULL                    -- who they are here by the rules of that time
+) STRICT, WITHOUT ROWID;
+CREATE UNIQUE INDEX oauth_grant_by_subject ON oauth_grant (issuer, subject, client, owner);
 
 -- Owners for whom nothing starts here, or everybody ('*'): the host is being emptied, or the owner moves to another one. What is under
 -- way goes on. Written and removed by `sallyport drain`.

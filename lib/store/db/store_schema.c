@@ -27,7 +27,10 @@ const struct store_step store_schema_steps[] = {
 	 "ALTER TABLE execution ADD COLUMN secrets INTEGER; "
 	 "CREATE INDEX execution_by_request ON execution (request_id) WHERE request_id IS NOT NULL"},
 	{26, "ALTER TABLE execution ADD COLUMN door TEXT; ALTER TABLE execution ADD COLUMN caller TEXT; "
-	 "ALTER TABLE execution ADD COLUMN grading INTEGER CHECK (grading = 1)"},
+	 "ALTER TABLE execution ADD COLUMN grading INTEGER CHECK (grading = 1); "
+	 "CREATE TABLE oauth_grant (token TEXT PRIMARY KEY REFERENCES token (id), issuer TEXT NOT NULL, subject "
+	 "TEXT NOT NULL, client TEXT NOT NULL, owner TEXT NOT NULL) STRICT, WITHOUT ROWID; "
+	 "CREATE UNIQUE INDEX oauth_grant_by_subject ON oauth_grant (issuer, subject, client, owner)"},
 	{NEWEST, NULL},
 };
 

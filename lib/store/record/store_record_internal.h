@@ -12,6 +12,10 @@ int store_holdings_settle(struct store *store, int64_t blob_limit_us, struct err
 /* store_file.c */
 void store_file_read(struct query *query, struct store_file *ret); /* columns of STORE_SQL_FILE from 0 */
 
+/* store_token.c: columns of STORE_SQL_TOKEN from 0; a new row with its entry in the audit log, created_us is filled in */
+struct store_token;
+void store_token_read(struct query *query, struct store_token *ret);
+int store_txn_token_add(struct store_txn *txn, struct store_token *token, const char *hash, struct err *err);
 /* store_token.c: brings "last used" of a row up to date, once a minute by either clock and without waiting: at last_us
  * by the machine's clock, at idle_from_us by that of what expires (STORE_NO_IDLE: the row has none). */
 void store_seen(struct store *store, enum store_sql statement, const char *id, int64_t last_us, int64_t idle_from_us);

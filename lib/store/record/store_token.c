@@ -31,7 +31,7 @@ bool store_owner_valid(const char *owner)
 static const struct column columns[] = {STORE_TOKEN_COLUMNS(COLUMN_PLACE, COLUMN_PLACE, COLUMN_NONE)};
 #undef ROW
 
-static void read_token(struct query *query, struct store_token *ret)
+void store_token_read(struct query *query, struct store_token *ret)
 {
 	*ret = (struct store_token){0};
 	query_read(query, columns, ARRAY_SIZE(columns), ret);
@@ -44,26 +44,32 @@ struct token_work {
 	const char *hash;
 };
 
-static int add_work(struct store_txn *txn, void *arg, struct err *err)
+int store_txn_token_add(struct store_txn *txn, struct store_token *token, const char *hash, struct err *err)
 {
-	struct token_work *work = arg;
 	char scopes[STORE_SCOPES_TEXT];
 	auto_query struct query q = query_begin(txn->conn, SQL_TOKEN_ADD);
 
-	work->token->created_us = store_txn_now(txn);
-	query_bind_text(&q, ":id", work->token->id);
-	query_bind_text(&q, ":owner", work->token->owner);
-	query_bind_text(&q, ":name", work->token->name);
-	store_scopes_print(work->token->scopes, scopes);
+	token->created_us = store_txn_now(txn);
+	query_bind_text(&q, ":id", token->id);
+	query_bind_text(&q, ":owner", token->owner);
+	query_bind_text(&q, ":name", token->name);
+	store_scopes_print(token->scopes, scopes);
 	query_bind_text(&q, ":scopes", scopes);
-	query_bind_text(&q, ":hash", work->hash);
-	query_bind_int(&q, ":now", work->token->created_us);
-	query_bind_int(&q, ":expires", work->token->expires_us);
-	query_bind_text(&q, ":results", work->token->results);
-	query_bind_text(&q, ":servers", work->token->servers);
+	query_bind_text(&q, ":hash", hash);
+	query_bind_int(&q, ":now", token->created_us);
+	query_bind_int(&q, ":expires", token->expires_us);
+	query_bind_text(&q, ":results", token->results);
+	query_bind_text(&q, ":servers", token->servers);
 	int failed = query_run(&q, NULL, err);
 
-	return failed < 0 ? failed : store_txn_audit_token(txn, STORE_AUDIT_TOKEN_ADD, work->token->id, err);
+	return failed < 0 ? failed : store_txn_audit_token(txn, STORE_AUDIT_TOKEN_ADD, token->id, err);
+}
+
+static int add_work(struct store_txn *txn, void *arg, struct err *err)
+{
+	const struct token_work *work = arg;
+
+	return store_txn_token_add(txn, work->token, work->hash, err);
 }
 
 int store_token_add_scoped(struct store *store, struct store_token *token, char ret_text[STORE_TOKEN_TEXT],
@@ -206,7 +212,7 @@ int store_token_check(struct store *store, const char *text, struct store_token 
 	bool known = found > 0 && equal_constant_time(query_text(&q, TOKEN_HASH), hash, SHA256_HEX_SIZE);
 
 	if (known)
-		read_token(&q, &token);
+		store_token_read(&q, &token);
 	if (!known || token.revoked_us != 0 || (token.expires_us != 0 && token.expires_us <= clock_now_us()))
 		return err_set(err, ERR_DENIED, "the token is unknown, expired, or was revoked");
 	store_seen(store, SQL_TOKEN_USED, token.id, token.used_us, STORE_NO_IDLE);
@@ -222,7 +228,7 @@ int store_token_list(struct store *store, int (*each)(void *arg, const struct st
 	int found;
 
 	while ((found = query_next(&q, err)) > 0) {
-		read_token(&q, &token);
+		store_token_read(&q, &token);
 		if (each(arg, &token) != 0)
 			return 0;
 	}
@@ -243,7 +249,7 @@ static int find_token(struct store_conn *conn, const struct store_range *range, 
 	if (found == 0)
 		return err_set(err, ERR_NOT_FOUND, "there is no token '%s'", range->from);
 	if (found > 0) {
-		read_token(&q, &token);
+		store_token_read(&q, &token);
 		found = query_next(&q, err);
 	}
 	if (found > 0)

@@ -28,6 +28,7 @@ struct store_token {
 	int64_t drained_us; /* nothing of the owner starts here since then (store_drain.h); 0: it does */
 	char servers[STORE_SERVERS_TEXT]; /* upstream_policy_check; "": none */
 	char results[STORE_RESULTS_TEXT]; /* config_results_valid; "": none */
+	bool granted; /* an authorization server gave it: its client can ask there for more scopes (store_grant.h) */
 };
 int store_token_add(struct store *store, const char *owner, const char *name, char ret_text[STORE_TOKEN_TEXT],
 		    struct store_token *ret, struct err *err);
