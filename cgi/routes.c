@@ -130,7 +130,7 @@ static bool admitted(struct http_exchange *exchange, const struct route *route, 
 	};
 
 	if (exchange->server->closing && route->auth != ROUTE_LOOPBACK && route->auth != ROUTE_MONITOR) {
-		mcp_refuse(exchange->reply, NULL, &refusal);
+		mcp_refuse(exchange, NULL, &refusal);
 		return false;
 	}
 	switch (route->auth) {
@@ -146,7 +146,7 @@ static bool admitted(struct http_exchange *exchange, const struct route *route, 
 			return false;
 		if (route->auth == ROUTE_KNOWN || access_rate(exchange, &refusal))
 			return true;
-		mcp_refuse(exchange->reply, NULL, &refusal);
+		mcp_refuse(exchange, NULL, &refusal);
 		return false;
 	case ROUTE_MONITOR:
 		if (monitor_token(exchange))

@@ -29,6 +29,7 @@
 #include "lib/base/log.h"
 #include "lib/base/util.h"
 #include "lib/bridge/bridge.h"
+#include "lib/oauth/oauth_issuer.h"
 #include "lib/store/audit/store_audit_config.h"
 #include "lib/store/blob/store_search.h"
 #include "lib/store/record/store_file.h"
@@ -119,6 +120,9 @@ int server_open(struct server *server, const struct config *config, enum store_m
 		return err_wrap(err, "opening the database");
 	if ((result = snippets_import(server->store, config, err)) < 0)
 		return result;
+	if (config_oauth(config) == CONFIG_OAUTH_EXTERNAL &&
+	    (result = oauth_issuer_open(config, &server->issuer, err)) < 0)
+		return result;
 	job_set_retention(config, server->store);
 	server->tables = (struct server_tables){
 		.tools = tool_table,
@@ -205,6 +209,7 @@ void server_close(struct server *server)
 	tool_parked_free(server->parked);
 	admin_session_table_free(server->admin);
 	tools_cache_free(server->tools);
+	oauth_issuer_close(server->issuer);
 	access_limiter_free(server->limiter);
 	body_budget_free(server->bodies);
 	sessions_free(server->sessions);

@@ -61,11 +61,20 @@ void access_read_leave(const struct http_exchange *exchange, const char *place);
 /* A limit (of METRIC_REJECTED) refused this request: counted, and written to the audit log. */
 void access_refused(const struct http_exchange *exchange, const char *limit);
 
+/* -------- access_challenge.c: what a client is to do about 401 and 403 ---------------------------------- */
+
+/* WWW-Authenticate. With OAuth it names the metadata (RFC 9728) and the scopes that are usually wanted. */
+void access_challenge(const struct http_exchange *exchange, const char *error, const char *description);
+/* The same for a refusal with 403: the scope that the token lacks; where its client can ask for more scopes, those
+ * that it has as well. */
+void access_challenge_scope(const struct http_exchange *exchange, const struct access_refusal *refusal);
+
 /* -------- access_token.c: whose request it is ---------------------------------------------------------- */
 
 #define ACCESS_AGAIN_US (10 * 1000000LL)
 
-/* Fills in exchange->token; negative: the reply is 401 (no token, or an unknown one) or 503. */
+/* Fills in exchange->token; negative: the reply is 401 (no token, or an unknown one), 403 (a good token of somebody
+ * who has no owner here) or 503 (it cannot be checked now). */
 int access_token(struct http_exchange *exchange);
 /* Does the request carry this bearer token, which is none of the store's? */
 bool access_bearer_is(const struct http_exchange *exchange, const char *expected);

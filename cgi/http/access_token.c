@@ -1,14 +1,26 @@
-/* access_token.c - see access.h. */
+/*
+ * access_token.c - see access.h.
+ *
+ * Who checks a token is decided by its text alone. "sp_" begins tokens of `sallyport token add`: the store has their
+ * hashes, and they never leave this machine. With oauth.mode external every other text is the issuer's
+ * (lib/oauth/oauth_issuer.h). A token that cannot be checked now is 503 and never 401, which makes clients throw it
+ * away; a good one of somebody who has no owner here is 403, because signing in again would not help.
+ */
 #include "access.h"
 
 #include <strings.h>
 
+#include "landing.h"
 #include "lib/base/log.h"
 #include "lib/base/text.h"
 #include "lib/base/util.h"
+#include "lib/oauth/oauth_issuer.h"
+#include "lib/oauth/oauth_jwt.h"
 #include "lib/store/audit/store_refused.h"
+#include "lib/store/record/store_grant.h"
 
-#define TOKEN_MAX 512
+#define TOKEN_MAX     (OAUTH_TOKEN_MAX + 16) /* with the name of the scheme */
+#define RETRY_SECONDS 2
 
 /* Of Basic, which is how clients send what stands in a URL before the "@": the password, else the name. */
 static const char *basic_token(const char *encoded, char buffer[TOKEN_MAX])
@@ -69,6 +81,28 @@ bool access_bearer_is(const struct http_exchange *exchange, const char *expected
 	return same_length && !differs;
 }
 
+/* Whose token is the text? ERR_DENIED: nobody's; ERR_NOT_FOUND: somebody's who may not be here; else it cannot be
+ * known now. */
+static int check_text(const struct http_exchange *exchange, const char *text, struct store_token *ret, struct err *err)
+{
+	struct server *server = exchange->server;
+	struct oauth_who who;
+
+	if (!server->issuer || str_starts(text, "sp_"))
+		return store_token_check(server->store, text, ret, err);
+	int result = oauth_issuer_check(server->issuer, text, &who, err);
+
+	if (result < 0)
+		return result;
+	return store_grant_enter(server->store,
+				 &(struct store_grant){.issuer = server->config->oauth.issuer,
+						       .subject = who.subject,
+						       .client = who.client,
+						       .owner = who.owner,
+						       .scopes = who.scopes},
+				 ret, err);
+}
+
 bool access_still_good(const struct http_exchange *exchange, int64_t *looked_us)
 {
 	const int64_t now_us = clock_monotonic_us();
@@ -80,13 +114,15 @@ bool access_still_good(const struct http_exchange *exchange, int64_t *looked_us)
 		return true;
 	*looked_us = now_us;
 	const char *text = bearer_token(exchange, buffer);
-	int result = text ? store_token_check(exchange->server->store, text, &token, &err) : 0;
+	int result = text ? check_text(exchange, text, &token, &err) : 0;
 
 	explicit_bzero(buffer, sizeof(buffer));
 	return result == 0 || (err.code != ERR_DENIED && err.code != ERR_NOT_FOUND);
 }
 
-int access_token(struct http_exchange *exchange)
+enum fault { FAULT_MISSING, FAULT_MALFORMED, FAULT_UNKNOWN };
+
+static int refuse_unknown(struct http_exchange *exchange, enum fault fault)
 {
 	static const char *const reasons[] = {"missing", "malformed", "unknown"};
 	static const char *const texts[] = {
@@ -94,42 +130,63 @@ int access_token(struct http_exchange *exchange)
 		"Malformed Authorization header: it must be \"Bearer TOKEN\"",
 		"Unknown, expired or revoked token: `sallyport token add` makes a new one",
 	};
-	char buffer[TOKEN_MAX];
-	const char *raw = request_param(exchange->request, "HTTP_AUTHORIZATION");
-	const char *text = bearer_token(exchange, buffer);
-	struct err err = ERR_INIT;
-	int fault = 2;
-
-	if ((!raw || !*raw) && !text)
-		fault = 0;
-	else if (!text)
-		fault = 1;
-	else if (store_token_check(exchange->server->store, text, &exchange->token, &err) == 0) {
-		snprintf(exchange->reply->owner, sizeof(exchange->reply->owner), "%s", exchange->token.owner);
-		explicit_bzero(buffer, sizeof(buffer));
-		return 0;
-	} else if (err.code != ERR_DENIED && err.code != ERR_NOT_FOUND && err.code != ERR_INVALID) {
-		log_event(LOG_ERROR, "token check failed", "error", err.text, NULL);
-		reply_refuse(exchange->reply, 503, "the token cannot be checked at the moment: try again");
-		return -ERR_SYSTEM;
-	}
-	explicit_bzero(buffer, sizeof(buffer));
-	store_refused(exchange->server->store, STORE_AUDIT_DENIED, reasons[fault],
-		      &(struct store_refused_who){.client = &exchange->client});
 	auto_json struct json_object *body = json_object_new_object();
 
+	store_refused(exchange->server->store, STORE_AUDIT_DENIED, reasons[fault],
+		      &(struct store_refused_who){.client = &exchange->client});
+	if (fault == FAULT_MISSING)
+		access_challenge(exchange, NULL, NULL);
+	else
+		access_challenge(exchange, "invalid_token", "unknown, revoked or malformed token");
+	if (landing_wanted(exchange)) {
+		landing_page(exchange, 401);
+		return -ERR_DENIED;
+	}
 	json_add_string(body, "error", "invalid_token");
 	json_add_string(body, "error_description", texts[fault]);
 	if (exchange->reply->request_id[0])
 		json_add_string(body, "request_id", exchange->reply->request_id);
-	if (fault == 0)
-		reply_header(exchange->reply, "WWW-Authenticate", "Bearer realm=\"sallyport\"");
-	else
-		reply_header(exchange->reply, "WWW-Authenticate",
-			     "Bearer realm=\"sallyport\", error=\"invalid_token\", error_description=\"unknown, "
-			     "revoked or malformed token\"");
 	reply_json(exchange->reply, 401, body);
 	return -ERR_DENIED;
+}
+
+static int refuse_unchecked(struct http_exchange *exchange, const struct err *err)
+{
+	if (err->code == ERR_NOT_FOUND) {
+		log_event(LOG_INFO, "nobody here", "error", err->text, "request_id", exchange->reply->request_id, NULL);
+		reply_refuse(exchange->reply, 403,
+			     "this person may not use this server: its operator has no owner for them, or revoked "
+			     "their access");
+		return -ERR_DENIED;
+	}
+	log_event(LOG_ERROR, "token check failed", "error", err->text, NULL);
+	reply_header(exchange->reply, "Retry-After", "%d", RETRY_SECONDS);
+	reply_refuse(exchange->reply, 503, "the token cannot be checked at the moment: try again");
+	return -ERR_SYSTEM;
+}
+
+int access_token(struct http_exchange *exchange)
+{
+	char buffer[TOKEN_MAX];
+	const char *raw = request_param(exchange->request, "HTTP_AUTHORIZATION");
+	const char *text = bearer_token(exchange, buffer);
+	struct err err = ERR_INIT;
+
+	if (!text)
+		return refuse_unknown(exchange, raw && *raw ? FAULT_MALFORMED : FAULT_MISSING);
+	int result = check_text(exchange, text, &exchange->token, &err);
+
+	explicit_bzero(buffer, sizeof(buffer));
+	if (result == 0) {
+		snprintf(exchange->reply->owner, sizeof(exchange->reply->owner), "%s", exchange->token.owner);
+		return 0;
+	}
+	if (err.code != ERR_DENIED && err.code != ERR_INVALID)
+		return refuse_unchecked(exchange, &err);
+	if (exchange->server->issuer)
+		log_event(LOG_INFO, "token refused", "reason", err.text, "request_id", exchange->reply->request_id,
+			  NULL);
+	return refuse_unknown(exchange, FAULT_UNKNOWN);
 }
 
 bool access_from_loopback(const struct request *request)

@@ -28,14 +28,13 @@ void files_change_refuse(struct reply *reply, const struct err *err)
 	snprintf(reply->outcome, sizeof(reply->outcome), "%s", err_info(err->code)->name);
 }
 
-static void refuse_access(struct reply *reply, const struct access_refusal *refusal)
+static void refuse_access(const struct http_exchange *exchange, const struct access_refusal *refusal)
 {
 	if (refusal->status == 429)
-		reply_header(reply, "Retry-After", "%lld", (long long)refusal->retry_seconds);
+		reply_header(exchange->reply, "Retry-After", "%lld", (long long)refusal->retry_seconds);
 	if (refusal->status == 403)
-		reply_header(reply, "WWW-Authenticate",
-			     "Bearer realm=\"sallyport\", error=\"insufficient_scope\", scope=\"%s\"", refusal->scope);
-	reply_refuse(reply, refusal->status, refusal->text);
+		access_challenge_scope(exchange, refusal);
+	reply_refuse(exchange->reply, refusal->status, refusal->text);
 }
 
 bool files_change_body(struct http_exchange *exchange, struct buf *body)
@@ -60,7 +59,7 @@ bool files_change_body(struct http_exchange *exchange, struct buf *body)
 		return false;
 	}
 	if (!body_enter(exchange, &refusal)) {
-		refuse_access(exchange->reply, &refusal);
+		refuse_access(exchange, &refusal);
 		return false;
 	}
 	if (bytes <= body->max && request->read_body(request->arg, body, &err) < 0) {
@@ -84,17 +83,11 @@ bool files_change_body(struct http_exchange *exchange, struct buf *body)
 
 bool files_change_enter(struct http_exchange *exchange, unsigned scope)
 {
-	struct reply *reply = exchange->reply;
 	struct access_refusal refusal;
 
 	if (access_scope(exchange, scope, &refusal) && access_enter(exchange, &refusal))
 		return true;
-	if (refusal.status == 429)
-		reply_header(reply, "Retry-After", "%lld", (long long)refusal.retry_seconds);
-	if (refusal.status == 403)
-		reply_header(reply, "WWW-Authenticate",
-			     "Bearer realm=\"sallyport\", error=\"insufficient_scope\", scope=\"%s\"", refusal.scope);
-	reply_refuse(reply, refusal.status, refusal.text);
+	refuse_access(exchange, &refusal);
 	return false;
 }
 

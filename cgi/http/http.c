@@ -45,14 +45,17 @@ static size_t origin_length(const char *url, size_t *ret_host)
 	return *ret_host + strcspn(host + 3, "/?#");
 }
 
-bool http_host_allowed(const struct config *config, const char *host)
+bool http_host_base(const struct config *config, const char *host)
 {
 	size_t begin = 0, end = origin_length(config->public_base_url ? config->public_base_url : "", &begin);
 
-	if (!host || is_loopback(host))
-		return true;
-	if (end > begin && strlen(host) == end - begin &&
-	    strncasecmp(host, config->public_base_url + begin, end - begin) == 0)
+	return host && end > begin && strlen(host) == end - begin &&
+	       strncasecmp(host, config->public_base_url + begin, end - begin) == 0;
+}
+
+bool http_host_allowed(const struct config *config, const char *host)
+{
+	if (!host || is_loopback(host) || http_host_base(config, host))
 		return true;
 	for (size_t i = 0; i < config->gateway.allowed_hosts.count; i++) {
 		if (strcasecmp(host, config->gateway.allowed_hosts.items[i]) == 0)
@@ -77,6 +80,18 @@ bool http_origin_allowed(const struct config *config, const char *origin)
 		if (strcasecmp(origin, config->gateway.allowed_origins.items[i]) == 0)
 			return true;
 	}
+	return false;
+}
+
+/* They send no credentials of a browser: a bearer token in a header is none that a foreign page could use. */
+bool http_origin_connector(const struct config *config, const char *origin)
+{
+	static const char *const known[] = {"https://claude.ai", "https://claude.com", "https://chatgpt.com",
+					    "https://vscode.dev", "https://insiders.vscode.dev"};
+
+	for (size_t i = 0; config_oauth(config) != CONFIG_OAUTH_OFF && origin && i < ARRAY_SIZE(known); i++)
+		if (strcasecmp(origin, known[i]) == 0)
+			return true;
 	return false;
 }
 

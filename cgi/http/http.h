@@ -46,6 +46,10 @@ typedef void http_handler(struct server *server, const struct request *request, 
  * browser does. */
 bool http_host_allowed(const struct config *config, const char *host);
 bool http_origin_allowed(const struct config *config, const char *origin);
+/* Is it the Origin of a service whose servers call us for its users (claude.ai, chatgpt.com …)? Only with OAuth. */
+bool http_origin_connector(const struct config *config, const char *origin);
+/* Is it public_base_url's own? The documents of OAuth name that host, and are served for no other. */
+bool http_host_base(const struct config *config, const char *host);
 /* The path of the request, still encoded, without query; ERR_INVALID. The name of a CGI script in front of it is cut
  * off unless the path is `known` as it is. */
 int http_path(const struct request *request, bool (*known)(const char *path), char ret[HTTP_PATH_MAX], struct err *err);

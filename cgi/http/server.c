@@ -1,6 +1,8 @@
 /* server.c - see server.h. */
 #include "server.h"
 
+#include "lib/oauth/oauth_issuer.h"
+
 const struct fixtures *server_fixtures;
 
 int server_engine(struct server *server, struct job_engine **ret, struct err *err)
@@ -25,6 +27,7 @@ void server_stop(struct server *server)
 	server->stopping = true;
 	pthread_cond_broadcast(&server->stop);
 	pthread_mutex_unlock(&server->lock);
+	oauth_issuer_stop(server->issuer);
 	if (server->store)
 		store_hurry(server->store);
 }

@@ -49,6 +49,7 @@ struct server {
 	struct sessions *sessions;
 	struct hub *hub;
 	struct limiter *limiter;
+	struct oauth_issuer *issuer; /* of tokens that are not ours; NULL: there is none */
 	struct body_budget *bodies;
 	struct server_tables tables;
 	const struct fixtures *fixtures; /* server_fixtures */

@@ -196,14 +196,13 @@ const struct mcp_method *mcp_method_find(const struct mcp_method *table, const c
 	return NULL;
 }
 
-void mcp_refuse(struct reply *reply, struct json_object *id, const struct access_refusal *refusal)
+void mcp_refuse(const struct http_exchange *exchange, struct json_object *id, const struct access_refusal *refusal)
 {
+	struct reply *reply = exchange->reply;
+
 	if (refusal->retry_seconds)
 		reply_header(reply, "Retry-After", "%lld", (long long)refusal->retry_seconds);
 	if (refusal->status == 403)
-		reply_header(reply, "WWW-Authenticate",
-			     "Bearer realm=\"sallyport\", error=\"insufficient_scope\", "
-			     "error_description=\"%s is needed\", scope=\"%s\"",
-			     refusal->scope, refusal->scope);
+		access_challenge_scope(exchange, refusal);
 	mcp_reply_error(reply, refusal->status, id, RPC_INVALID_REQUEST, refusal->text);
 }

@@ -99,7 +99,7 @@ void mcp_reply_error(struct reply *reply, int status, struct json_object *id, in
 void mcp_accepted(struct reply *reply);
 /* The reply to what may not be done; `id` NULL: not known. */
 struct access_refusal;
-void mcp_refuse(struct reply *reply, struct json_object *id, const struct access_refusal *refusal);
+void mcp_refuse(const struct http_exchange *exchange, struct json_object *id, const struct access_refusal *refusal);
 const struct mcp_method *mcp_method_find(const struct mcp_method *table, const char *name);
 
 /* mcp_fail with a name of the client's choice behind the text, cut to MCP_NAME_SHOWN bytes. */

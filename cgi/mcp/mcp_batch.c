@@ -97,7 +97,7 @@ static bool admit(struct batch *batch)
 		admitted = access_enter(exchange, &refusal);
 	}
 	if (!admitted)
-		mcp_refuse(exchange->reply, id, &refusal);
+		mcp_refuse(exchange, id, &refusal);
 	return admitted;
 }
 

@@ -97,7 +97,7 @@ bool mcp_read_document(struct http_exchange *exchange, struct json_object **ret)
 		return false;
 	}
 	if (!body_enter(exchange, &refusal)) {
-		mcp_refuse(reply, NULL, &refusal);
+		mcp_refuse(exchange, NULL, &refusal);
 		return false;
 	}
 	if (read_body(exchange, &body) < 0)

@@ -139,7 +139,7 @@ bool mcp_request_begin(struct http_exchange *exchange, const struct mcp_request 
 	if (mcp_request_allowed(exchange, request, &refusal) &&
 	    (!mcp_request_calls(request) || access_enter(exchange, &refusal)))
 		return true;
-	mcp_refuse(exchange->reply, request->message.id, &refusal);
+	mcp_refuse(exchange, request->message.id, &refusal);
 	return false;
 }
 
