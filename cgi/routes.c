@@ -13,9 +13,11 @@
 #include "cgi/http/body.h"
 #include "cgi/http/client.h"
 #include "cgi/http/files.h"
+#include "cgi/http/landing.h"
 #include "cgi/http/monitor.h"
 #include "cgi/http/request.h"
 #include "cgi/mcp/mcp_endpoint.h"
+#include "cgi/oauth/oauth_metadata.h"
 #include "cgi/mcp/sse.h"
 #include "lib/base/log.h"
 #include "lib/base/metrics.h"
@@ -28,6 +30,7 @@
 
 enum route_auth {
 	ROUTE_OPEN,
+	ROUTE_OAUTH,     /* everybody, every Origin, at public_base_url's host; not there while oauth.mode is off */
 	ROUTE_READ_OPEN, /* GET and HEAD: everybody; the handler looks closer. Else as ROUTE_TOKEN */
 	ROUTE_TOKEN,     /* a bearer token, and its requests a minute */
 	ROUTE_KNOWN,     /* a bearer token */
@@ -77,6 +80,14 @@ static const struct route routes[] = {
 	{"/fusion/", true, "GET, POST", ROUTE_TOKEN, false, doors_fusion, NULL, true},
 	{"/piston/", true, "GET, POST, DELETE", ROUTE_TOKEN, false, doors_piston, NULL, true},
 	{"/_token", false, "GET", ROUTE_KNOWN, false, token_get, NULL, true},
+	/* What clients and people look for before they have a token. */
+	{"/", false, "GET, HEAD", ROUTE_OAUTH, true, landing_root, NULL, false},
+	{"/.well-known/oauth-protected-resource", false, "GET, HEAD", ROUTE_OAUTH, true,
+	 oauth_metadata_resource, NULL, false},
+	{"/.well-known/oauth-protected-resource/mcp", false, "GET, HEAD", ROUTE_OAUTH, true,
+	 oauth_metadata_resource, NULL, false},
+	{"/.well-known/oauth-protected-resource/sse", false, "GET, HEAD", ROUTE_OAUTH, true,
+	 oauth_metadata_resource, NULL, false},
 	{"/healthz", false, "GET, HEAD", ROUTE_LOOPBACK, true, health_get, NULL, false},
 	{"/readyz", false, "GET, HEAD", ROUTE_MONITOR, false, monitor_ready, NULL, false},
 	{"/metrics", false, "GET, HEAD", ROUTE_MONITOR, false, monitor_metrics, NULL, false},
@@ -135,6 +146,7 @@ static bool admitted(struct http_exchange *exchange, const struct route *route, 
 	}
 	switch (route->auth) {
 	case ROUTE_OPEN:
+	case ROUTE_OAUTH:
 		return true;
 	case ROUTE_READ_OPEN:
 		if (streq(method, "GET") || streq(method, "HEAD"))
@@ -160,37 +172,70 @@ static bool admitted(struct http_exchange *exchange, const struct route *route, 
 	return false;
 }
 
-/* route NULL: there is none. */
-static void dispatch(struct http_exchange *exchange, const struct route *route, const char *method, const char *path)
+/* The documents of OAuth name one host: to a client that came by another one they would be of no use. */
+static bool is_there(const struct config *config, const struct route *route, const char *host)
 {
-	char host[HOST_MAX], origin[HOST_MAX];
-	struct reply *reply = exchange->reply;
+	return route->auth != ROUTE_OAUTH ||
+	       (config_oauth(config) != CONFIG_OAUTH_OFF && http_host_base(config, host));
+}
 
-	if (!route) {
-		reply_refuse(reply, 404, NOT_FOUND);
-		return;
-	}
+/* Of a page that may read nothing here, or of one of any host where everybody may. */
+static bool origin_allowed(const struct config *config, const struct route *route, const char *origin)
+{
+	return route->auth == ROUTE_OAUTH || http_origin_allowed(config, origin) ||
+	       (route->cors && http_origin_connector(config, origin));
+}
+
+/* May the request come from where it comes? false: the reply says why not. *ret_origin: the page's; NULL: no page's. */
+static bool comes_rightly(struct http_exchange *exchange, const struct route *route, const char **ret_origin,
+			  char origin[HOST_MAX])
+{
+	const struct config *config = exchange->server->config;
+	char host[HOST_MAX];
 	/* A header that does not fit the buffer must not pass for an absent one. */
 	const char *host_raw = request_param(exchange->request, "HTTP_HOST"),
 		   *origin_raw = request_param(exchange->request, "HTTP_ORIGIN");
 	const char *host_value = request_header(exchange->request, "HTTP_HOST", host, sizeof(host));
-	const char *origin_value = request_header(exchange->request, "HTTP_ORIGIN", origin, sizeof(origin));
+	const char *origin_value = request_header(exchange->request, "HTTP_ORIGIN", origin, HOST_MAX);
 
-	if ((host_raw && !host_value) || !http_host_allowed(exchange->server->config, host_value)) {
-		reply_refuse(reply, 403,
+	if (!route || !is_there(config, route, host_value)) {
+		reply_refuse(exchange->reply, 404, NOT_FOUND);
+		return false;
+	}
+	if ((host_raw && !host_value) || !http_host_allowed(config, host_value)) {
+		reply_refuse(exchange->reply, 403,
 			     "this Host is not served here: public_base_url or gateway.allowed_hosts must name it");
-		return;
+		return false;
 	}
-	if ((origin_raw && !origin_value) || !http_origin_allowed(exchange->server->config, origin_value)) {
+	if ((origin_raw && !origin_value) || !origin_allowed(config, route, origin_value)) {
 		reply_refuse(
-			reply, 403,
+			exchange->reply, 403,
 			"requests from pages of this Origin are not allowed: gateway.allowed_origins must name it");
-		return;
+		return false;
 	}
-	if (origin_value && route->cors)
+	*ret_origin = origin_value;
+	return true;
+}
+
+/* route NULL: there is none. */
+static void dispatch(struct http_exchange *exchange, const struct route *route, const char *method, const char *path)
+{
+	char origin[HOST_MAX];
+	const char *origin_value = NULL;
+	struct reply *reply = exchange->reply;
+
+	if (!comes_rightly(exchange, route, &origin_value, origin))
+		return;
+	if (route->auth == ROUTE_OAUTH)
+		http_cors_headers(reply, "*");
+	else if (origin_value && route->cors)
 		http_cors_headers(reply, origin_value);
 	if (route->cors && streq(method, "OPTIONS") && http_cors_preflight(exchange, route->methods))
 		return;
+	if (route->auth == ROUTE_OAUTH && streq(method, "OPTIONS")) { /* some clients ask like this */
+		reply->status = 204;
+		return;
+	}
 	if (!admitted(exchange, route, method))
 		return;
 	if (!method_listed(route->methods, method)) {

@@ -147,6 +147,10 @@ ROUTES='
 	GET /v1/ 404 404 404 404 401
 	POST /fusion/ 404 404 404 404 401
 	POST /piston/ 404 404 404 404 401
+	GET / 404 404 404 404 404
+	GET /.well-known/oauth-protected-resource 404 404 404 404 404
+	GET /.well-known/oauth-protected-resource/mcp 404 404 404 404 404
+	GET /.well-known/oauth-protected-resource/sse 404 404 404 404 404
 	GET /healthz 200 200 200 200 200
 	GET /readyz 200 200 200 200 200
 	GET /metrics 200 200 200 200 200
