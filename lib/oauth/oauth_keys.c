@@ -1,4 +1,12 @@
-/* oauth_keys.c - see oauth_keys.h. Facts: RFC 7517 (sets), RFC 7518 section 3 and 6 (RSA, EC), RFC 8037 (Ed25519). */
+/*
+ * oauth_keys.c - see oauth_keys.h.
+ *
+ * One table says of each algorithm which kind of key, scheme and hash it has. What an entry of the set allows is worked
+ * out once, when the set is read; a check then compares bits. An entry that is not a key for tokens is passed over, so
+ * that new kinds of keys, which issuers add to their sets, do no harm; a set without a usable key is an error.
+ *
+ * Facts: RFC 7517 (sets), RFC 7518 sections 3 and 6 (algorithms, RSA, EC), RFC 8037 (Ed25519).
+ */
 #include "oauth_keys.h"
 
 #include <string.h>

@@ -1,4 +1,11 @@
-/* oauth_who.c - see oauth_who.h. */
+/*
+ * oauth_who.c - see oauth_who.h.
+ *
+ * Rules stand in the configuration as texts with an arrow, "LEFT -> RIGHT"; the last arrow counts, because what an
+ * issuer calls a group may have one. They are read at each token that is new, which costs less than its signature; the
+ * start refuses rules that could never fit. Whatever does not fit, a claim of another type, a value that is not a name,
+ * gives no owner and no scope.
+ */
 #include "oauth_who.h"
 
 #include <string.h>

@@ -288,7 +288,8 @@ static void proxies(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(normalises), cmocka_unit_test(bounds_of_a_name), cmocka_unit_test(splits), cmocka_unit_test(urls),
+		cmocka_unit_test(normalises), cmocka_unit_test(bounds_of_a_name), cmocka_unit_test(splits),
+		cmocka_unit_test(urls),
 		cmocka_unit_test(below),      cmocka_unit_test(public_addresses), cmocka_unit_test(entries),
 		cmocka_unit_test(proxies),
 	};
