@@ -328,24 +328,23 @@ static bool may_be_given(const struct cell *cell, unsigned families)
 }
 
 /* Those that nobody can be given any more give way to others. A jail's /tmp belongs to its own namespace and stays as
- * it is. A joined one is for programs of its language alone. NULL: none. */
+ * it is. `joined`: rather one in which an interpreter waits; else rather another. NULL: none. */
 static struct cell *find_parked(struct cells *cells, int64_t tmp_bytes, unsigned families, bool joined)
 {
 	struct cell *found = NULL;
 
-	for (struct cell *cell = cells->first; cell && !(found && found->join.joined); cell = cell->next) {
-		if (cell->state != CELL_PARKED || cell->limits.tmp_bytes != tmp_bytes ||
-		    (cell->join.joined && !joined))
+	for (struct cell *cell = cells->first; cell && !(found && found->join.joined == joined); cell = cell->next) {
+		if (cell->state != CELL_PARKED || cell->limits.tmp_bytes != tmp_bytes)
 			continue;
 		if (!may_be_given(cell, families))
 			cell_destroy(cell);
-		else if (!found || cell->join.joined)
+		else if (!found || cell->join.joined == joined)
 			found = cell;
 	}
 	return found;
 }
 
-/* One that was made ahead, joined if there is one, with other limits if need be; NULL: none. */
+/* One that was made ahead, with other limits if need be; NULL: none. */
 static struct cell *take_parked(struct cells *cells, const struct jail_limits *limits, const struct runner *runner)
 {
 	const unsigned families = 1U << runner->family | (runner->compile.count ? 1U << runner->family_compile : 0);

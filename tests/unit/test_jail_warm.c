@@ -4,6 +4,8 @@
  */
 #include "warm_try.h"
 
+#include <signal.h>
+
 static const struct jail_spec python = {.runner = "python"};
 
 /* What a program can see of itself. Not: times, addresses, inodes, what is random. */
@@ -222,8 +224,8 @@ static void shadowed(void **state)
 	jail_client_free(cold);
 }
 
-/* Other languages are given jails in which no interpreter waits. Of those that services of tests have (LANGUAGES in the
- * Makefile: not Perl). */
+/* Other languages, and compile steps, begin in jails in which an interpreter waits as they do elsewhere. Of those that
+ * services of tests have (LANGUAGES in the Makefile: not Perl). */
 static void other_languages(void **state)
 {
 	struct service *service = *state;
@@ -246,9 +248,56 @@ static void other_languages(void **state)
 		try_program(service->client, &after, &spec, rows[i].code);
 		assert_int_equal(before.result.verdict, JAIL_OK);
 		assert_int_equal(after.result.verdict, JAIL_OK);
+		assert_true(after.result.parked);
+		assert_false(after.result.warm);
 		assert_string_equal(after.out, before.out);
 	}
 	jail_client_free(cold);
+}
+
+/* What is random in a program, a value a line: in copies of one template, and of the next one, no value comes again. */
+static const char randoms[] =
+	"import os, random, secrets, ssl, tempfile, uuid\n"
+	"for value in (os.urandom(8).hex(), random.random(), random.Random().random(), random.SystemRandom().random(),\n"
+	"              secrets.token_hex(8), uuid.uuid1(), uuid.uuid4(), tempfile.mktemp(), ssl.RAND_bytes(8).hex(),\n"
+	"              open('/proc/sys/kernel/random/uuid').read().strip()):\n"
+	"    print(value)\n";
+#define RANDOM_RUNS   20 /* of each template */
+#define RANDOM_VALUES 10
+
+static int by_text(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static void nothing_repeats(void **state)
+{
+	struct service *service = *state;
+	auto_free char **values = xcalloc((size_t)RANDOM_RUNS * 2 * RANDOM_VALUES, sizeof(*values));
+	size_t n = 0;
+
+	for (int run = 0; run < RANDOM_RUNS * 2; run++) {
+		auto_try struct try try = {.jail = NULL};
+		char *place;
+
+		if (run == RANDOM_RUNS)
+			kill(warm_template(service), SIGKILL);
+		warm_await(service->client);
+		try_program(service->client, &try, &python, randoms);
+		assert_int_equal(try.result.verdict, JAIL_OK);
+		assert_true(try.result.warm);
+		for (char *line = strtok_r(try.out, "\n", &place); line; line = strtok_r(NULL, "\n", &place)) {
+			assert_true(n < (size_t)(run + 1) * RANDOM_VALUES);
+			values[n++] = xstrdup(line);
+		}
+		assert_int_equal(n, (run + 1) * RANDOM_VALUES);
+	}
+	assert_true(warm_count(service->client, "templates") >= 2);
+	qsort(values, n, sizeof(*values), by_text);
+	for (size_t i = 1; i < n; i++)
+		assert_string_not_equal(values[i - 1], values[i]);
+	for (size_t i = 0; i < n; i++)
+		free(values[i]);
 }
 
 /* Where guests have the id of who started the jailer, the template would have it, too. */
@@ -296,6 +345,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test_setup_teardown(other_interpreter, on, service_teardown),
 		cmocka_unit_test_setup_teardown(shadowed, on, service_teardown),
 		cmocka_unit_test_setup_teardown(other_languages, on, service_teardown),
+		cmocka_unit_test_setup_teardown(nothing_repeats, on, service_teardown),
 		cmocka_unit_test_setup_teardown(not_where_ids_are_shared, on, service_teardown),
 	};
 
