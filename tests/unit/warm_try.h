@@ -9,6 +9,7 @@ static inline void warm_start(void **state, const char *mode)
 	struct json_object *runners = NULL;
 	auto_free char *members = xasprintf("\"weaker_limits\":false,\"warm\":\"%s\"", mode);
 
+	unsetenv("SALLYPORT_JAILER_WARM"); /* it wins over the configuration */
 	setenv("TEST_CONFIG_JAILER", members, 1);
 	service_setup(state);
 	unsetenv("TEST_CONFIG_JAILER");
