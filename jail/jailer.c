@@ -84,6 +84,10 @@ static int64_t prepare_ahead(struct jailer *jailer, bool idle)
 {
 	if (cgroup_prepared(jailer->cgroup) && cells_prepared(&jailer->cells))
 		return INT64_MAX;
+	if (cells_owed(&jailer->cells)) {
+		cells_prepare(&jailer->cells);
+		return 0;
+	}
 	const int64_t awaited = cells_awaited(&jailer->cells);
 	if (awaited > clock_monotonic_us())
 		return awaited;

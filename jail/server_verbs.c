@@ -398,6 +398,7 @@ static int do_info(struct server_request *asked)
 	json_add_int(warm, "wanted", cells_join_wanted(server->cells));
 	json_add_int(warm, "templates", template->started);
 	json_add_int(warm, "joined", template->joined);
+	json_add_int(warm, "target", (int64_t)pool_target(&server->cells->pool));
 	json_add_int(warm, "waiting", (int64_t)cells_joined(server->cells));
 	cells_census(server->cells, &census);
 	for (int state = 0; state < JAIL_STATES; state++)

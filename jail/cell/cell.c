@@ -6,6 +6,7 @@
  * is dead.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -17,6 +18,7 @@
 #include "lib/base/log.h"
 #include "lib/base/util.h"
 
+#define MEMINFO_MAX 65536
 #define SETUP_US 60000000 /* as much as a machine needs that has a hundred jails and other things to do */
 
 static void cell_free(struct cell *cell)
@@ -199,7 +201,7 @@ static int64_t setup_deadline(const struct cell *cell)
 
 int64_t cells_deadline(const struct cells *cells)
 {
-	int64_t next = cell_template_deadline(cells);
+	int64_t next = MIN(cell_template_deadline(cells), pool_deadline(&cells->pool));
 
 	for (const struct cell *cell = cells->first; cell; cell = cell->next)
 		if (cell->state != CELL_DYING)
@@ -217,11 +219,39 @@ void cells_advance(struct cells *cells)
 	}
 }
 
+/* Of the machine; -1: it does not say. */
+static int64_t free_memory(void)
+{
+	static const char name[] = "\nMemAvailable:";
+	auto_free char *text = NULL;
+	size_t length;
+
+	if (read_file_at(AT_FDCWD, "/proc/meminfo", MEMINFO_MAX, &text, &length, NULL) < 0)
+		return -1;
+	const char *line = strstr(text, name);
+	return line ? strtoll(line + strlen(name), NULL, 10) * 1024 : -1;
+}
+
+/* What was made for busier times, or for more memory, gives way. */
+static void shrink_pool(struct cells *cells, int64_t now)
+{
+	size_t kept = 0;
+
+	pool_turn(&cells->pool, now, free_memory());
+	for (struct cell *cell = cells->first, *next; cell; cell = next) {
+		next = cell->next;
+		if (cell->state == CELL_PARKED && ++kept > pool_target(&cells->pool))
+			cell_destroy(cell);
+	}
+}
+
 void cells_tick(struct cells *cells)
 {
 	int64_t now = clock_monotonic_us();
 
 	cell_template_tick(cells, now);
+	if (now >= pool_deadline(&cells->pool))
+		shrink_pool(cells, now);
 	for (struct cell *cell = cells->first, *next; cell; cell = next) {
 		next = cell->next;
 		bool overdue = now >= setup_deadline(cell) ||

@@ -27,11 +27,12 @@
 #include "lib/base/config.h"
 #include "lib/base/err.h"
 #include "output.h"
+#include "pool.h"
 #include "runner.h"
 
 #define CELL_STEPS_MAX 256 /* queued steps of one jail */
 #define CELL_LABEL     73
-#define CELLS_PARKED   2      /* jails made ahead */
+#define CELLS_PARKED   2      /* jails made ahead, at least */
 #define CELLS_AWAIT_US 20000  /* after a jail was opened none is made ahead for so long, until its program came */
 #define CELLS_FIRST_US 100000 /* nor by a private jailer for so long after its start, until a jail was opened */
 
@@ -73,6 +74,7 @@ struct cells {
 	char *command_line; /* argv of the process: init wipes its copy */
 	size_t command_line_size;
 	struct template template;
+	struct pool pool; /* of jails made ahead */
 	struct cell *first;  /* all of them, the dying too */
 	size_t count;        /* neither dying nor made ahead */
 	bool parking_failed; /* making jails ahead failed: not tried again until a jail was opened */
@@ -126,6 +128,7 @@ int cells_make_filter(struct cells *cells, enum seccomp_family family, struct er
 void cells_prepare(struct cells *cells);
 void cells_advance(struct cells *cells);        /* after something came that runs wait for */
 bool cells_prepared(const struct cells *cells); /* enough are there */
+bool cells_owed(const struct cells *cells);     /* cells_prepare is due, idle or not */
 /* Until when the jailer must not begin idle work: a client has opened a jail and is about to send its program, which
  * must not wait for a clone; or it has started a private jailer and is about to open a jail. */
 int64_t cells_awaited(const struct cells *cells);

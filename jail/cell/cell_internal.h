@@ -252,6 +252,7 @@ void cell_template_clear(struct cells *cells);
 int cell_join_keep(struct cell *cell, pid_t pid, struct err *err); /* what is needed to join it */
 void cell_join_forget(struct cell *cell);
 bool cell_join_due(const struct cells *cells); /* is there anything to do in an idle moment? */
+bool cell_join_possible(const struct cells *cells); /* a jail waits for it, and the template for an order */
 void cell_join_prepare(struct cells *cells);
 /* Of the process that waits in it; false: the jail is nothing to be given out any more. */
 bool cell_join_report(struct cell *cell, const struct init_report *report);

@@ -94,13 +94,20 @@ static struct cell *find_candidate(const struct cells *cells)
 	return cell;
 }
 
+bool cell_join_possible(const struct cells *cells)
+{
+	const struct template *template = &cells->template;
+
+	return template->runner && template->runner->interpreter && template->serves &&
+	       !cell_template_joining(cells) && find_candidate(cells);
+}
+
 bool cell_join_due(const struct cells *cells)
 {
 	const struct template *template = &cells->template;
 
 	return template->runner && template->runner->interpreter &&
-	       (cell_template_may_start(cells) ||
-		(template->serves && !cell_template_joining(cells) && find_candidate(cells)));
+	       (cell_template_may_start(cells) || cell_join_possible(cells));
 }
 
 void cell_join_prepare(struct cells *cells)

@@ -44,6 +44,7 @@ void cells_init(struct cells *cells, int loop, const struct config *config, cons
 	if (identity->mode != IDENTITY_SINGLE)
 		cells->n_slots = MIN(cells->n_slots, identity->ids - 3);
 	cells->slots = xcalloc(cells->n_slots, sizeof(*cells->slots));
+	pool_init(&cells->pool, CELLS_PARKED, 0, 0);
 }
 
 /* Outer id of a slot: its own where there is a range. */
@@ -264,7 +265,12 @@ static bool enough_parked(const struct cells *cells)
 
 	for (const struct cell *cell = cells->first; cell; cell = cell->next)
 		parked += cell->state == CELL_PARKED || cell->state == CELL_JOINING;
-	return cells->parking_failed || parked >= CELLS_PARKED;
+	return cells->parking_failed || parked >= pool_target(&cells->pool);
+}
+
+bool cells_owed(const struct cells *cells)
+{
+	return pool_owes(&cells->pool) && !cells_prepared(cells);
 }
 
 bool cells_prepared(const struct cells *cells)
@@ -302,11 +308,14 @@ void cells_prepare(struct cells *cells)
 	size_t missing = 0;
 	int result;
 
-	if (enough_parked(cells)) {
-		if (cell_join_due(cells))
-			cell_join_prepare(cells);
+	pool_made(&cells->pool);
+	/* One that is there is joined before others are made: in busy times there are never enough. */
+	if (enough_parked(cells) ? cell_join_due(cells) : cell_join_possible(cells)) {
+		cell_join_prepare(cells);
 		return;
 	}
+	if (enough_parked(cells))
+		return;
 	while (missing < SECCOMP_FAMILIES && (cells->opened || cells->filters[missing].program.filter))
 		missing++;
 	if (missing < SECCOMP_FAMILIES)
@@ -402,6 +411,8 @@ int cell_open(struct cells *cells, const struct cell_request *request, struct ce
 	}
 	cells->parking_failed = false;
 	cells->opened = true;
+	if (!request->extra)
+		pool_opened(&cells->pool, clock_monotonic_us());
 	cell_template_asked(cells, request->runner);
 	cell_join_forget(cell);
 	cell_happened(cell, CELL_OPENED);

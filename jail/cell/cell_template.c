@@ -52,6 +52,8 @@ void cell_join_init(struct cells *cells, struct runner *runner, bool service)
 		return;
 	template->runner = runner;
 	template->asked = service ? RUNS_PRIVATE : 0;
+	pool_init(&cells->pool, CELLS_PARKED, (size_t)cells->config->jailer.jails,
+		  cells->config->jailer.warm_mb << 20);
 }
 
 void cell_template_asked(struct cells *cells, const struct runner *runner)

@@ -68,6 +68,7 @@ static const struct bind jailer_table[] = {
 	PART(jailer, jails, BIND_INT, 1, 4096, "concurrent jails"),
 	PART(jailer, warm, BIND_STRING, 2, 4,
 	     "on: interpreters wait in jails that are made ahead; exec: they do, and programs get new ones; off"),
+	PART(jailer, warm_mb, BIND_INT, 1, 1000000, "megabytes for jails in which interpreters wait"),
 	PART(jailer, disk_read_mb, BIND_INT, 0, 1000000,
 	     "megabytes per second that one jail may read from a disk of the host (needs cgroup v2 with the io controller); 0: "
 	     "no limit"),
@@ -271,7 +272,7 @@ static const struct config defaults = {
 	.public_base_url = "",
 	.gateway = {.socket = "", .threads = 16, .accel_prefix = "", .client_addresses = "full"},
 	.jailer = {.socket = "", .program = "", .runners_dir = "", .modules_dir = "", .cgroup = "sallyport",
-		   .jails = 64, .warm = "off", .disk_read_mb = 100},
+		   .jails = 64, .warm = "off", .warm_mb = 256, .disk_read_mb = 100},
 	.limits =
 		{
 #define LIMIT(member, least, most, standard, sentence) .member = standard,

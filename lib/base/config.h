@@ -51,6 +51,7 @@ struct config {
 		bool weaker_limits;                /* run with rlimits where no cgroup can be had (docs/isolation.md) */
 		int64_t jails;                     /* at once */
 		const char *warm;                  /* "off", "on", "exec": jail/cell/cell_join.c */
+		int64_t warm_mb;                   /* for jails made ahead: jail/cell/pool.h */
 		int64_t disk_read_mb;              /* a second, by one jail; 0: no limit */
 	} jailer;
 	struct config_limits limits;

@@ -163,6 +163,62 @@ static void template_renewed(void **state)
 	run_fine(service->client);
 }
 
+#define AT_ONCE 16
+
+/* As many interpreters wait as programs came at once; after a while that is over. */
+static void pool_follows(void **state)
+{
+	struct service *service = *state;
+	int64_t until = 0;
+
+	warm_await(service->client);
+	while (warm_count(service->client, "target") <= CELLS_PARKED) {
+		struct try tries[AT_ONCE] = {{.jail = NULL}};
+
+		assert_true(patience_left(&until));
+		for (size_t i = 0; i < AT_ONCE; i++)
+			try_begin(service->client, &tries[i], &python);
+		warm_count(service->client, "target"); /* all are opened */
+		for (size_t i = 0; i < AT_ONCE; i++) {
+			jail_close(tries[i].jail);
+			close(tries[i].out_fd);
+			close(tries[i].error_fd);
+			try_clear(&tries[i]);
+		}
+	}
+	for (until = 0; warm_count(service->client, "waiting") <= CELLS_PARKED;)
+		assert_true(patience_left(&until));
+	run_fine(service->client);
+	for (until = 0; warm_count(service->client, "waiting") != CELLS_PARKED;)
+		assert_true(patience_left(&until));
+	run_fine(service->client);
+}
+
+/* Without memory for a single one none is made ahead, and programs run all the same. */
+static void no_room(void **state)
+{
+	struct service *service = *state;
+
+	for (int i = 0; i < 4; i++) {
+		auto_try struct try try = {.jail = NULL};
+
+		try_program(service->client, &try, &python, "print('fine')");
+		assert_int_equal(try.result.verdict, JAIL_OK);
+		assert_false(try.result.parked);
+		assert_false(try.result.warm);
+		assert_int_equal(warm_count(service->client, "target"), 0);
+		assert_int_equal(warm_count(service->client, "waiting"), 0);
+	}
+}
+
+static int without_room(void **state)
+{
+	setenv("SALLYPORT_JAILER_WARM_MB", "1", 1);
+	warm_start(state, "on");
+	unsetenv("SALLYPORT_JAILER_WARM_MB");
+	return 0;
+}
+
 static int on(void **state)
 {
 	warm_start(state, "on");
@@ -177,6 +233,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test_setup_teardown(waiting_killed, on, service_teardown),
 		cmocka_unit_test_setup_teardown(jailer_killed, on, service_teardown),
 		cmocka_unit_test_setup_teardown(nothing_left, on, service_teardown),
+		cmocka_unit_test_setup_teardown(pool_follows, on, service_teardown),
+		cmocka_unit_test_setup_teardown(no_room, without_room, service_teardown),
 		cmocka_unit_test_setup_teardown(template_renewed, on, service_teardown),
 	};
 
