@@ -1,18 +1,31 @@
 /*
  * main.c - the program `sallyport`: looks the command up and runs it. Everything else is in the command's own file.
  */
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #include "commands.h"
 #include "lib/base/log.h"
 #include "lib/base/util.h"
 
+/* Where there was none, what is written fails: it would else be lost without a word. */
+static int fill_fds(void)
+{
+	const bool no_output = fcntl(STDOUT_FILENO, F_GETFD) < 0;
+
+	if (fill_standard_fds())
+		return -1;
+	auto_close int nothing = no_output ? open("/dev/null", O_RDONLY | O_CLOEXEC) : -1;
+	return nothing < 0 || dup2(nothing, STDOUT_FILENO) >= 0 ? 0 : -1;
+}
+
 int main(int argc, char **argv)
 {
 	const struct cli_command *command, *below;
 
-	if (fill_standard_fds())
+	if (fill_fds())
 		return err_info(ERR_SYSTEM)->exit; /* nobody to tell */
 	signal(SIGXFSZ,
 	       SIG_IGN); /* ulimit -f: EFBIG can be reported, a signal ends us without a message */

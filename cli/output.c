@@ -4,11 +4,12 @@
  * Colours are written only to a terminal, and not when NO_COLOR is set (no-color.org). Everything that a guest or a
  * client may have written goes through utf8_printable first, so that neither an escape sequence nor a bidi override
  * gets out. A table holds its cells until it is printed, because columns are as wide as their widest cell; printed
- * again it goes on with the same widths, so that `log --follow` can add rows below. Width is counted in characters, not
- * bytes; combining and wide ones are rare enough in code to let a row be off by a column.
+ * again it goes on with the same widths, so that `log --follow` can add rows below. Width is that of a terminal: wide
+ * characters have two columns, combining ones none.
  */
 #include "cli.h"
 
+#include <limits.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -151,26 +152,60 @@ void cli_table_pointer(struct cli_table **table)
 	free(gone);
 }
 
-/* Characters, not bytes: continuation bytes do not count. */
-static int text_width(const char *text)
+/* Columns of the character that begins there. */
+static int character_width(const char *text)
 {
+	static const unsigned char lead[] = {0, 0x7f, 0x1f, 0x0f, 0x07};
+	static const struct {
+		uint32_t from, to;
+		int width;
+	} ranges[] = {{0x300, 0x36f, 0},     {0x200b, 0x200f, 0},   {0x20d0, 0x20ff, 0},   {0xfe00, 0xfe0f, 0},
+		      {0x1100, 0x115f, 2},   {0x2e80, 0xa4cf, 2},   {0xac00, 0xd7a3, 2},   {0xf900, 0xfaff, 2},
+		      {0xfe30, 0xfe6f, 2},   {0xff01, 0xff60, 2},   {0xffe0, 0xffe6, 2},   {0x1f300, 0x1f64f, 2},
+		      {0x1f680, 0x1f6ff, 2}, {0x1f900, 0x1faff, 2}, {0x20000, 0x3fffd, 2}};
+	const size_t length = utf8_length(text, strlen(text));
+	uint32_t point = (unsigned char)*text & lead[length < ARRAY_SIZE(lead) ? length : 0];
+
+	for (size_t i = 1; i < length; i++)
+		point = point << 6 | ((unsigned char)text[i] & 0x3f);
+	for (size_t i = 0; i < ARRAY_SIZE(ranges); i++)
+		if (point >= ranges[i].from && point <= ranges[i].to)
+			return ranges[i].width;
+	return 1;
+}
+
+/* Bytes of the text's first `max` columns, and how many these are. */
+static size_t text_part(const char *text, int max, int *ret_width)
+{
+	size_t length = 0;
 	int width = 0;
 
-	for (; *text; text++)
-		width += ((unsigned char)*text & 0xc0) != 0x80;
+	while (text[length]) {
+		const size_t bytes = utf8_length(text + length, strlen(text + length));
+		const int columns = character_width(text + length);
+
+		if (width + columns > max)
+			break;
+		width += columns;
+		length += MAX(bytes, 1);
+	}
+	*ret_width = width;
+	return length;
+}
+
+static int text_width(const char *text)
+{
+	int width;
+
+	text_part(text, INT_MAX, &width);
 	return width;
 }
 
-/* Bytes of the text's first `max` characters. */
 static size_t text_prefix(const char *text, int max)
 {
-	size_t length = 0;
+	int width;
 
-	for (int width = 0; text[length]; length++) {
-		if (((unsigned char)text[length] & 0xc0) != 0x80 && width++ == max)
-			break;
-	}
-	return length;
+	return text_part(text, max, &width);
 }
 
 void cli_table_cell(struct cli_table *table, const char *text, enum cli_colour colour)
@@ -208,13 +243,21 @@ static int terminal_width(FILE *out)
 	return size.ws_col;
 }
 
+static int cut_width(const char *text, int max)
+{
+	int width;
+
+	text_part(text, max, &width);
+	return width;
+}
+
 static void cell_print(const struct cli_table *table, FILE *out, size_t column, const char *text,
 		       enum cli_colour colour)
 {
 	const bool last = column == table->last;
 	const int width = table->widths[column];
 	const bool cut = table->fitted && text_width(text) > width;
-	const int padding = cut ? 0 : width - text_width(text);
+	const int padding = width - (cut ? 1 + cut_width(text, width - 1) : text_width(text));
 
 	if (table->columns[column].right)
 		fprintf(out, "%*s", padding, "");

@@ -20,6 +20,7 @@ ONLY_AST = 0x400
 FUTURES = 0x1FE0000  # compiler flags of `from __future__ import …`
 SIMPLE = 200  # values, characters of one of them
 WATCHED = ("matplotlib.pyplot", "plotly.basedatatypes", "PIL.Image")
+LIVE_WATCHED = ("multiprocessing.context",)
 NOTEBOOK = ("IPython", "IPython.display")
 TOOLS = "/code/tools/_index.py"  # lib/bridge/bridge_files.c
 USER_TOOLS = "/data/user_tools.py"
@@ -42,11 +43,17 @@ def is_write(node):
     return type(call).__name__ == "Call" and getattr(call.func, "attr", "").startswith("write")
 
 
+def text_of(source):
+    """It came as text: what its first lines say of an encoding means nothing any more."""
+    text = source.decode()
+    return text[1:] if text[:1] == "\ufeff" else text
+
+
 def split(source, name, shows):
     """The program; if its last value is shown and its last statement is an expression: what is before that, and that."""
     if not shows:
-        return [compile(source, name, "exec", AWAIT, dont_inherit=True)]
-    tree = compile(source, name, "exec", AWAIT | ONLY_AST, dont_inherit=True)
+        return [compile(text_of(source), name, "exec", AWAIT, dont_inherit=True)]
+    tree = compile(text_of(source), name, "exec", AWAIT | ONLY_AST, dont_inherit=True)
     last = tree.body[-1] if tree.body else None
     if type(last).__name__ == "Expr" and not is_write(last.value):
         behind = source.splitlines()[last.end_lineno - 1][last.end_col_offset :]
@@ -218,8 +225,8 @@ class Shower:
 
     parts = {"note": note}  # and what python_values.py has
 
-    def __init__(self):
-        self.draws = False
+    def __init__(self, live=False):
+        self.draws, self.live = False, live
         sys.meta_path.insert(0, self)
         builtins.display = self.display
 
@@ -237,9 +244,9 @@ class Shower:
     def find_spec(self, name, path=None, target=None):
         if name in NOTEBOOK:
             return self.part("notebook")(self, name, path, target)
-        if name not in WATCHED:
+        if name not in WATCHED and not (self.live and name in LIVE_WATCHED):
             return None
-        self.draws = True
+        self.draws = self.draws or name in WATCHED
         return self.part("watched")(self, name, path, target)
 
     def end(self, value):
@@ -342,7 +349,8 @@ def complain(error, name):
 
 def needs_loop(code):
     """It makes tasks, and starts no loop of its own."""
-    return "create_task" in code.co_names and not {"run", "run_until_complete"} & set(code.co_names)
+    names = set(code.co_names)
+    return bool({"create_task", "ensure_future", "gather", "get_running_loop"} & names) and not {"run", "run_until_complete"} & names
 
 
 def run_in_loop(work, loops=[]):
@@ -439,7 +447,7 @@ def serve(control):
         lines = [line + "\n" for line in source.decode("utf-8", "replace").splitlines()]  # as linecache has them
         linecache.cache[name] = (len(source), None, lines, name)
         if shows == "1" and shower is None:
-            shower = Shower()
+            shower = Shower(live=True)
         status = execute(name, source, module, shower if shows == "1" else None)
         status = flush() or status
         if os.getpid() != pid:

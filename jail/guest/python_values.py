@@ -193,6 +193,8 @@ def save_picture(picture):
 def watch(name, module):
     if name == "matplotlib.pyplot":
         watch_plots(module)
+    elif name == "multiprocessing.context":  # of a session: a fresh interpreter has neither its names nor its earlier runs
+        module._concrete_contexts.update(dict.fromkeys(("spawn", "forkserver"), module._concrete_contexts["fork"]))
     elif name == "PIL.Image":
         module.Image.show = lambda self, *arguments, **options: save_picture(self)
     else:

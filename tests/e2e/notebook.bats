@@ -53,6 +53,25 @@ S='{"session": true}'
 	runs bash $'printf "a\\r\\n" | od -An -c | tr -d " "' 'a\r\n'
 }
 
+@test "a first task of a session may come from ensure_future or gather" {
+	E=${S/\}/, "conversationId": "e"\}}
+	runs python $'import asyncio\nasync def w(n):\n    await asyncio.sleep(0)\n    return n\nt = asyncio.ensure_future(w(1))\ng = asyncio.gather(w(2), w(3))' '' "$E"
+	runs python 'print(await t, await g)' '1 [2, 3]' "$E"
+}
+
+@test "what a program says of its encoding means nothing" {
+	for more in '{}' "$S"; do
+		runs python $'# -*- coding: cp1252 -*-\ngröße = 3\nprint(größe, "€")' '3 €' "$more"
+		runs python $'\ufeffprint("mark")' mark "$more"
+	done
+}
+
+@test "a chart has characters of Chinese, Japanese and Korean" {
+	fc-list 2>/dev/null | grep -qi wqy || [ -e /usr/share/fonts/truetype/wqy ] || skip "no font: make deps"
+	runs python $'import matplotlib.pyplot as plt\nplt.title("中文 日本語")\nplt.savefig("c.png");' ''
+	[ "$(sp_get details.stderr)" = '' ]
+}
+
 @test "a session has one event loop" {
 	runs python $'import asyncio\nasync def w(n):\n    await asyncio.sleep(0)\n    return n\nt = asyncio.create_task(w(1)); print(await t)' 1 "$S"
 	runs python $'u = asyncio.create_task(w(2))\nprint("made")' made "$S"
@@ -60,6 +79,7 @@ S='{"session": true}'
 	runs python $'asyncio.run(w(3))' 3 "$S"
 	runs python $'await w(4)' 4 "$S"
 	runs python $'_ + 1' 5 "$S"
+	runs python $'import multiprocessing as mp\ndef f(x): return x * 2\nwith mp.get_context("spawn").Pool(2) as p: print(p.map(f, [1, 2]))' '[2, 4]' "$S"
 	runs python $'%matplotlib inline\n!echo s\n9' $'s\n9' "$S"
 }
 

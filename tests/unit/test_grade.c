@@ -47,6 +47,10 @@ static void tokens(void **state)
 	assert_true(same("space_change_sensitive", "a  b\n", "a  b\n"));
 	assert_false(same("space_change_sensitive", "a  b\n", "a b\n"));
 	assert_false(same("space_change_sensitive", "a\n", "a"));
+	/* A byte order mark of an answer is nothing that a program has to print. */
+	assert_true(same("", "\xef\xbb\xbf" "42\n", "42"));
+	assert_true(same("space_change_sensitive", "\xef\xbb\xbf" "42\n", "42\n"));
+	assert_false(same("", "42", "\xef\xbb\xbf" "42"));
 }
 
 static enum grade_load_word word(int tries, bool busy, bool late, double cpu, double wall)
