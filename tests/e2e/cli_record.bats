@@ -170,3 +170,20 @@ on_terminal() {
 	run -1 grep -rqs -- "$SP_TOKEN" "$SP_DIR/data"
 	SP_TOKEN=$before
 }
+
+@test "output that has nowhere to go is an error" {
+	run bash -c '"$@" >&-' _ "$SP_BIN/sallyport" log --config "$SP_CONFIG"
+	[ "$status" != 0 ]
+	[[ $output == *'Bad file descriptor'* ]] || { echo "$output"; false; }
+}
+
+@test "wide characters have two columns" {
+	printf -v wide '中文%.0s' 1 2 3
+	run_code python "$wide" 'print(1)'
+	run_code python "abcdefghijkl" 'print(2)'
+	run -0 sallyport log -n 2
+	# The column behind the conversation begins at the same column of a terminal: the wide name has six characters in twelve columns.
+	local first second
+	first=${lines[1]%%python*} second=${lines[2]%%python*}
+	[ $((${#first} - ${#second})) = 6 ] || [ $((${#second} - ${#first})) = 6 ]
+}

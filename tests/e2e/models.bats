@@ -64,7 +64,8 @@ does() {
 		import fitz
 		from pdfminer.high_level import extract_text
 		from pypdf import PdfReader
-		print([PdfReader("invoice.pdf").pages[0].extract_text().strip(), fitz.open("invoice.pdf")[0].get_text().strip(), extract_text("invoice.pdf").strip()])
+		doc = fitz.open("invoice.pdf")
+		print([PdfReader("invoice.pdf").pages[0].extract_text().strip(), doc[0].get_text().strip(), extract_text("invoice.pdf").strip()])
 	END
 }
 

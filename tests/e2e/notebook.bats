@@ -54,7 +54,7 @@ S='{"session": true}'
 }
 
 @test "a first task of a session may come from ensure_future or gather" {
-	E=${S/\}/, "conversationId": "e"\}}
+	E='{"session": true, "conversationId": "e"}'
 	runs python $'import asyncio\nasync def w(n):\n    await asyncio.sleep(0)\n    return n\nt = asyncio.ensure_future(w(1))\ng = asyncio.gather(w(2), w(3))' '' "$E"
 	runs python 'print(await t, await g)' '1 [2, 3]' "$E"
 }

@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# shellcheck disable=SC2154 # bats sets stderr
 # `sallyport upstream add`: from a client's file to a server whose tools programs call.
 
 bats_require_minimum_version 1.5.0
@@ -7,7 +8,6 @@ load lib.bash
 setup() {
 	sp_setup
 	chmod 755 "$SP_DIR"
-	# shellcheck disable=SC2154 # bats has it
 	PATH=$PWD/jail/runners/npm/node_modules/.bin:$PATH
 	PLACE=$(mktemp -d "$([ -w /srv ] && echo /srv || echo "$HOME")/sallyport-add-XXXXXX") # a jail has its own /tmp
 	chmod 755 "$PLACE"
@@ -48,7 +48,6 @@ teardown() {
 	[[ $status = 1 && $stderr == *'/servers/reader cannot be shown: a jail has its own /tmp. Name a directory elsewhere' ]] || { echo "$stderr"; false; }
 	run --separate-stderr sp_cli upstream add --paste "$SP_DIR/paste.json" --into "$PLACE" </dev/null
 	[ "$status" = 1 ]
-	# shellcheck disable=SC2154 # bats sets stderr
 	[[ $stderr == *"reader will read $SHOWN and everything below it"*'there is nobody to ask: --yes agrees'* ]] || { echo "$stderr"; false; }
 	[ ! -e "$SP_DIR/upstream.json" ]
 	run --separate-stderr sp_cli upstream add --paste "$SP_DIR/paste.json" --into "$PLACE" --yes

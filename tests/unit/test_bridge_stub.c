@@ -296,7 +296,8 @@ static void refused(const char *arguments, const char *why)
 static void arguments_are_checked_at_every_depth(void **state)
 {
 	(void)state;
-	refused("{\"f\":{\"state\":\"open\",\"n\":2.0},\"l\":[{\"id\":1},{\"id\":null,\"more\":1}],\"r\":5,\"new\":1}", "");
+	refused("{\"f\":{\"state\":\"open\",\"n\":2.0},\"l\":[{\"id\":1},{\"id\":null,\"more\":1}],\"r\":5,\"new\":1}",
+		"");
 	refused("{\"l\":[]}", "f: is missing");
 	refused("{\"f\":{}}", "f.state: is missing");
 	refused("{\"f\":{\"state\":\"opened\"}}", "f.state: must be one of [\"open\",\"closed\"]");

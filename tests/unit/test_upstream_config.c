@@ -271,7 +271,8 @@ static void without_a_default_named_servers_are_allowed(void **state)
 	static const char *const notes[] = {"{}", "{\"annotations\":{\"destructiveHint\":false}}",
 					    "{\"annotations\":{\"destructiveHint\":true}}"};
 	const char *ask[] = {"send"};
-	struct upstream_server server = {.name = "s", .alias = "s", .tools = {.otherwise = UPSTREAM_UNSAID, .ask = {ask, 1}}};
+	struct upstream_server server = {
+		.name = "s", .alias = "s", .tools = {.otherwise = UPSTREAM_UNSAID, .ask = {ask, 1}}};
 	char rule[UPSTREAM_RULE_SIZE];
 
 	(void)state;
@@ -302,17 +303,18 @@ static void the_cause_of_an_end_is_one_line(void **state)
 	} cases[] = {
 		{"", ""},
 		{"starting\nno licence\n", "no licence"},
-		{"file:///srv/s.mjs:7\nif (!there) throw new Error(`Cannot open ${it}`);\n            ^\n\nError: Cannot open /x\n"
-		 "    at file:///srv/s.mjs:7:9\n",
+		{"file:///srv/s.mjs:7\nif (!there) throw new Error(`Cannot open ${it}`);\n            ^\n\n"
+		 "Error: Cannot open /x\n    at file:///srv/s.mjs:7:9\n",
 		 "Error: Cannot open /x"},
 		{"node:internal/modules/cjs/loader:1228\n  throw err;\n  ^\n\nError: Cannot find module '/srv/x.js'\n"
-		 "    at Module._resolveFilename (node:internal/modules/cjs/loader:1225:15)\n  code: 'MODULE_NOT_FOUND'\n"
-		 "}\n\nNode.js v22.1.0\n",
+		 "    at Module._resolveFilename (node:internal/modules/cjs/loader:1225:15)\n"
+		 "  code: 'MODULE_NOT_FOUND'\n}\n\nNode.js v22.1.0\n",
 		 "Error: Cannot find module '/srv/x.js'"},
 		{"Traceback (most recent call last):\n  File \"/srv/s.py\", line 3, in <module>\n    import nothing\n"
 		 "ModuleNotFoundError: No module named 'nothing'\n",
 		 "ModuleNotFoundError: No module named 'nothing'"},
-		{"Usage: mcp-server-filesystem <allowed-directory>\n", "Usage: mcp-server-filesystem <allowed-directory>"},
+		{"Usage: mcp-server-filesystem <allowed-directory>\n",
+		 "Usage: mcp-server-filesystem <allowed-directory>"},
 		{"Error accessing directory /srv/docs: Error: ENOENT: no such file\nbye\n",
 		 "Error accessing directory /srv/docs: Error: ENOENT: no such file"},
 	};
