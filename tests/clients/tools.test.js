@@ -11,6 +11,7 @@ import { encode } from 'gpt-tokenizer';
 import { Stack } from './stack.js';
 
 const TOKENS_MAX = 2000; /* of all tools of our own, as a model sees them: JSON with name, description and parameters */
+const CHARACTERS_MAX = 8000; /* of the same */
 const DESCRIPTION_MAX = 1024;
 const TIMEOUT_MS = 120_000;
 
@@ -92,6 +93,10 @@ test('every service takes the list of tools', { timeout: TIMEOUT_MS }, async (t)
 		const sum = each.reduce((total, [, tokens]) => total + tokens, 0);
 		console.log(`# ${sum} tokens: ${each.map((pair) => pair.join(' ')).join(', ')}`);
 		assert.ok(sum <= TOKENS_MAX, String(sum));
+	});
+	await t.test(`at most ${CHARACTERS_MAX} characters`, () => {
+		const sum = own.reduce((total, tool) => total + JSON.stringify(asSeen(tool)).length, 0);
+		assert.ok(sum <= CHARACTERS_MAX, String(sum));
 	});
 	for (const tool of all) {
 		await t.test(tool.name, () => {
