@@ -62,6 +62,13 @@ teardown() {
 	echo 'console.log((await tools.reader.readIt()).lines[0].number)' >"$SP_DIR/p.mjs"
 	run sp_cli run --servers reader -l javascript "$SP_DIR/p.mjs"
 	[ "$output" = 1 ]
+	# What fails shows the program's own lines.
+	printf 'function go() {\n\treturn tools.reader.nothing();\n}\ngo();\n' >"$SP_DIR/p.mjs"
+	run sp_cli run --servers reader -l javascript "$SP_DIR/p.mjs"
+	[[ $output == *'server reader has no tool nothing'*'at go (/code/main.js:2:'* && $output != *'    at'*node_modules/tools* ]] || { echo "$output"; false; }
+	printf 'def go():\n    tools.reader.nothing()\ngo()\n' >"$SP_DIR/p.py"
+	run sp_cli run --servers reader "$SP_DIR/p.py"
+	[[ $output == *'File "/code/main.py", line 2, in go'*'has no tool nothing'* && $output != */code/tools* ]] || { echo "$output"; false; }
 	# A second one of the name is refused; what is there stays.
 	run --separate-stderr sp_cli upstream add --paste "$SP_DIR/paste.json" --yes
 	[ "$status" = 1 ]

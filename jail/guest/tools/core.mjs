@@ -30,6 +30,13 @@ const KINDS = {
 };
 const failure = (error) => new (KINDS[error.kind] ?? ToolError)(error);
 
+// The stack of an error is the program's: where it made the call, without what stands here.
+function withStack(error, stack) {
+	const own = stack.split('\n').filter((line) => /^ +at /.test(line) && !line.includes('/node_modules/tools/'));
+	error.stack = [`${error.name}: ${error.message}`, ...own].join('\n');
+	return error;
+}
+
 // -------- the wire: one connection of this process, which does not keep it alive while nothing is asked
 let wire = null;
 
@@ -77,8 +84,9 @@ function connect() {
 
 function ask(request) {
 	wire ??= connect();
-	const link = wire;
-	return new Promise((resolve, reject) => {
+	const link = wire, { stack } = new Error();
+	return new Promise((resolve, refuse) => {
+		const reject = (error) => refuse(withStack(error, stack));
 		const id = ++link.last;
 		const body = Buffer.from(JSON.stringify({ id, ...request }));
 		const head = Buffer.alloc(4);
@@ -130,6 +138,11 @@ function result(answer, server, tool) {
 	};
 }
 
+function missing(text) {
+	const error = new TypeError(text);
+	return withStack(error, error.stack);
+}
+
 // -------- names
 // As JavaScript writes them: readTextFile for read_text_file.
 const plain = (key) => key.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
@@ -158,7 +171,7 @@ function makeServer(name, alias) {
 		get(_, key) {
 			if (typeof key !== 'string' || key === 'then' || key === 'toJSON') return undefined;
 			const tool = find(key);
-			if (!tool) throw new TypeError(`server ${name} has no tool ${key}; it has: ${[...byAlias.keys()].join(', ')}`);
+			if (!tool) throw missing(`server ${name} has no tool ${key}; it has: ${[...byAlias.keys()].join(', ')}`);
 			return tool;
 		},
 		has: (_, key) => find(key) !== undefined,
@@ -201,7 +214,7 @@ export const tools = new Proxy(own, {
 		if (key in own) return own[key];
 		if (typeof key !== 'string' || key === 'then' || key === 'toJSON') return undefined;
 		const found = index().get(key) ?? index().get(plain(key));
-		if (!found) throw new TypeError(`no server ${key} in this run; it names: ${[...new Set(JSON.parse(cache.text).servers.map((one) => one.name))].join(', ')}`);
+		if (!found) throw missing(`no server ${key} in this run; it names: ${[...new Set(JSON.parse(cache.text).servers.map((one) => one.name))].join(', ')}`);
 		return found;
 	},
 	has: (_, key) => key in own || index().has(key),
