@@ -12,7 +12,8 @@ int store_holdings_settle(struct store *store, int64_t blob_limit_us, struct err
 /* store_file.c */
 void store_file_read(struct query *query, struct store_file *ret); /* columns of STORE_SQL_FILE from 0 */
 
-/* store_token.c: columns of STORE_SQL_TOKEN from 0; a new row and its entry in the audit log, created_us is filled in */
+/* store_token.c: columns of STORE_SQL_TOKEN from 0; a new row and its entry in the audit log, created_us is filled in
+ */
 struct store_token;
 void store_token_read(struct query *query, struct store_token *ret);
 int store_txn_token_add(struct store_txn *txn, struct store_token *token, const char *hash, struct err *err);
