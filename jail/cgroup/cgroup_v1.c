@@ -11,6 +11,7 @@
 #define PERIOD_US       100000            /* of the CPU share, the kernel's default */
 #define WEIGHT_LEAST    2                 /* of cpu.shares */
 #define WEIGHT_PROCESS  INT64_C(1024)     /* of one process */
+#define WEIGHT_MOST     INT64_C(262144)   /* the kernel's largest */
 /* v1 counts what waits in TCP sockets apart from memory, and not at all without a limit. */
 #define TCP_BUFFERS_MAX INT64_C(16777216)
 
@@ -50,11 +51,13 @@ static int v1_open(struct cgroup *cgroup, const struct config *config, const str
 			return result;
 		seen[tree] = st;
 	}
-	/* All jails together have the weight of as many processes as can run at a time, not of one. Where that is not
-	 * ours to say, the operator has said it. */
+	/* All jails of an instance together have the weight of as many processes as can run at a time, not of one, and
+	 * what holds the instances that of them all. Where that is not ours to say, the operator has said it. */
 	int64_t shares = WEIGHT_PROCESS * sysconf(_SC_NPROCESSORS_ONLN);
 	size_t cpu = cgroup->of[CGROUP_CPU];
-	if (cgroup_write_number(cgroup->parents[cpu], "cpu.shares", shares) == 0)
+	struct stat st;
+	int64_t instances = fstat(cgroup->parents[cpu], &st) == 0 && st.st_nlink > 2 ? (int64_t)st.st_nlink - 2 : 1;
+	if (cgroup_write_number(cgroup->parents[cpu], "cpu.shares", MIN(shares * instances, WEIGHT_MOST)) == 0)
 		cgroup_write_number(cgroup->trees[cpu], "cpu.shares", shares);
 	return 0;
 }
