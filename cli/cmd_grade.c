@@ -33,6 +33,8 @@ static const struct cli_option grade_options_table[] = {
 	 .help = "TASKS: take samples as they are, with fences of Markdown"},
 	{.name = "require-split", .type = CLI_FLAG, .offset = offsetof(struct grade_options, require_split),
 	 .help = "TASKS: skip samples whose tests cannot run in a process of their own"},
+	{.name = "checkers", .type = CLI_STRING, .offset = offsetof(struct grade_options, checkers), .value = "FOLDER",
+	 .help = "TASKS: let the program FOLDER/TASK_ID.* decide which output is right, where there is one"},
 	{.name = "solution", .type = CLI_STRING, .offset = offsetof(struct grade_options, solution), .value = "MEMBER",
 	 .help = "TASKS: grade this member of each task [canonical_solution or code]"},
 	{.name = "language", .type = CLI_STRING, .offset = offsetof(struct grade_options, language), .value = "NAME",
@@ -102,7 +104,7 @@ static int check_suite_options(const struct grade_options *options, bool suite, 
 static bool for_tasks(const struct grade_options *options)
 {
 	return options->samples || options->solution || options->k || options->raw || options->require_split ||
-	       options->shard || options->only || options->merge.count > 0;
+	       options->shard || options->only || options->merge.count > 0 || options->checkers;
 }
 
 static int check_tasks_options(const struct grade_options *options, struct err *err)
@@ -111,12 +113,16 @@ static int check_tasks_options(const struct grade_options *options, struct err *
 		return err_set(err, ERR_INVALID,
 			       "%s: a problem package is a folder or a ZIP archive: unpack it, and name the folder",
 			       options->common.args[0]);
+	const bool stored = options->results || options->resume || options->only || options->shard;
+
 	if (options->samples && streq(options->samples, "-") && streq(options->common.args[0], "-"))
 		return err_set(err, ERR_INVALID, "standard input holds TASKS or samples, not both");
 	if (options->common.n_args > 1)
 		return err_set(err, ERR_INVALID,
 			       "a file of tasks takes no submissions: they are for packages and suites");
-	if (options->merge.count > 0 && (options->shard || options->only || options->results || options->resume))
+	if (options->checkers && stored)
+		return err_set(err, ERR_INVALID, "--checkers: results that depend on your programs are not stored");
+	if (options->merge.count > 0 && stored)
 		return err_set(err, ERR_INVALID, "--merge runs nothing, and stores nothing");
 	return 0;
 }
@@ -127,8 +133,8 @@ static int check_options(const struct grade_options *options, enum kind kind, st
 		return -ERR_INVALID;
 	if (kind != TASKS && for_tasks(options))
 		return err_set(err, ERR_INVALID,
-			       "--samples, --solution, --k, --raw, --require-split, --shard, --only and --merge are for "
-			       "files of tasks");
+			       "--samples, --checkers, --solution, --k, --raw, --require-split, --shard, --only and "
+			       "--merge are for files of tasks");
 	if (kind != PACKAGE && options->strict)
 		return err_set(err, ERR_INVALID, "--strict is for packages");
 	if (kind == PACKAGE && options->language)

@@ -18,7 +18,7 @@ struct grade_options {
 	struct report_wanted reports;
 	struct replay_normalisers normalisers;
 	struct cli_priority priority;
-	const char *samples, *solution, *language, *k, *results, *shard, *only;
+	const char *samples, *solution, *language, *k, *results, *shard, *only, *checkers;
 };
 
 /* What is graded, by whom; each kind of input has a struct of its own around it. */
@@ -32,6 +32,7 @@ struct grading {
 	struct store_results *results; /* NULL: nothing is kept */
 	struct grade_memory memory;    /* over it */
 	bool parts;                    /* the input can be graded in parts */
+	bool told;                     /* what is weaker on this host */
 	struct replay_shard shard;     /* which part of the tasks this is */
 	struct replay_shards shards;   /* --merge: the results of all parts */
 };

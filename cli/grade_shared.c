@@ -5,6 +5,7 @@
  * Results are kept in a file as replay keeps what it found (store_results.h), each as soon as it is there; a run that
  * is resumed takes them from it.
  */
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -12,11 +13,33 @@
 #include "lib/base/util.h"
 #include "lib/store/transfer/store_results.h"
 
+/* What is weaker on this host, in one sentence. */
+static void tell_weaker(struct grading *grading, struct jail_client *client)
+{
+	auto_json struct json_object *info = NULL;
+
+	if (grading->told || jail_client_info(client, &info, NULL) < 0)
+		return;
+	grading->told = true;
+	if (json_object_get_boolean(json_get(info, "weaker_limits", json_type_boolean)))
+		fputs("sallyport: this user has no cgroup: each program runs in a jail of its own, but memory and CPU "
+		      "time are limited for each of its processes, not for all together (sallyport doctor says more)\n",
+		      stderr);
+}
+
+/* A private jailer of a user without a cgroup works with the limits that there are. */
 static int connect_jailer(void *arg, struct jail_client **ret, size_t count, struct err *err)
 {
-	const struct grading *grading = arg;
+	struct grading *grading = arg;
+	const bool private = !grading->config->jailer.socket || !*grading->config->jailer.socket;
 
-	return cli_open_jailer(grading->config, ret, count, err);
+	if (private && geteuid() != 0)
+		setenv("SALLYPORT_JAILER_WEAKER_LIMITS", "true", 0);
+	int result = cli_open_jailer(grading->config, ret, count, err);
+
+	if (result == 0 && private)
+		tell_weaker(grading, ret[0]);
+	return result;
 }
 
 struct grade_dial grade_dial(struct grading *grading)

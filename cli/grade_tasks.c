@@ -11,6 +11,7 @@
 
 #include "grade.h"
 #include "lib/base/util.h"
+#include "lib/grade/grade_checker.h"
 #include "lib/grade/grade_run.h"
 #include "lib/grade/grade_sample.h"
 
@@ -257,6 +258,8 @@ int grade_tasks_run(struct grading *grading, struct err *err)
 		result = grade_tasks_open(&source, &all.tasks, err);
 	if (result == 0)
 		result = grade_sample_open(&source, &all.tasks, err);
+	if (result == 0 && options->checkers)
+		result = grade_checker_find(options->checkers, &all.tasks, err);
 	if (result < 0) {
 		grade_tasks_clear(&all.tasks);
 		cli_complain(err);

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "grade_checker.h"
 #include "grade_compare.h"
 #include "grade_pool.h"
 #include "lib/base/util.h"
@@ -206,54 +207,90 @@ void grade_stdin_run(struct grade_stdin_run *run)
 	} while (run->result.verdict != GRADE_JE && grade_exam_again(&run->limits, &load, &run->result));
 }
 
-static void try_case(const struct grade_exam *exam, const struct grade_sample *sample,
-		     const struct grade_program *program, struct json_object *one, struct grade_exam_result *ret)
+/* A sample's program and its task's checker, ready to run. */
+struct pair {
+	struct grade_program program, checker;
+};
+
+/* Is this the right output? */
+static void judge(const struct grade_exam *exam, const struct grade_sample *sample, const struct pair *pair,
+		  const struct grade_checked *checked, struct grade_exam_result *ret)
+{
+	if (!sample->task->checker) {
+		bool right = grade_stdin_same(sample->task->compare, checked->answer, checked->output);
+
+		ret->verdict = right ? GRADE_AC : GRADE_WA;
+		return;
+	}
+	ret->verdict = grade_checker_run(exam, &pair->checker, checked);
+	if (ret->verdict == GRADE_JE)
+		GRADE_SAY(ret, GRADE_JE, "the checker failed");
+}
+
+static void try_case(const struct grade_exam *exam, const struct grade_sample *sample, const struct pair *pair,
+		     struct json_object *one, struct grade_exam_result *ret)
 {
 	auto_free char *input = text_of(member(one, "input")), *expected = text_of(member(one, "output"));
 	auto_free char *output = NULL;
 	size_t length = 0;
 	struct grade_stdin_run run = {.client = exam->client,
-				      .program = program,
+				      .program = &pair->program,
 				      .limits = grade_exam_limits(exam, sample->task),
 				      .input = input,
 				      .length = strlen(input)};
 
 	grade_stdin_run(&run);
-	if (run.result.verdict == GRADE_AC &&
-	    (jail_once_output(&run.once, 1, GRADE_EXAM_OUTPUT, &output, &length, NULL) < 0 ||
-	     strlen(output) != length || !grade_stdin_same(sample->task->compare, expected, output)))
+	if (run.result.verdict == GRADE_AC) {
+		const bool text = jail_once_output(&run.once, 1, GRADE_EXAM_OUTPUT, &output, &length, NULL) == 0 &&
+				  strlen(output) == length;
+
 		run.result.verdict = GRADE_WA;
+		if (text)
+			judge(exam, sample, pair, &(struct grade_checked){input, expected, output}, &run.result);
+	}
 	jail_once_clear(&run.once);
 	*ret = run.result;
 }
 
-void grade_stdin_exam(const struct grade_exam *exam, const struct grade_sample *sample, struct grade_exam_result *ret)
+static void run_cases(const struct grade_exam *exam, const struct grade_sample *sample, const struct pair *pair,
+		      struct grade_exam_result *result)
 {
 	struct json_object *cases = sample->task->cases;
-	auto_program struct grade_program program = {0};
-	struct grade_exam_result result = {0};
 
-	grade_exam_make(exam, sample, GRADE_PLAIN, &program);
-	if (program.verdict != GRADE_AC) {
-		GRADE_SAY(&result, program.verdict, "%s", program.message);
-		*ret = result;
-		return;
-	}
-	GRADE_SAY(&result, GRADE_AC, "passed");
-	result.tests = (int64_t)json_object_array_length(cases);
+	result->tests = (int64_t)json_object_array_length(cases);
 	for (size_t i = 0; i < json_object_array_length(cases); i++) {
 		struct grade_exam_result one;
 
-		try_case(exam, sample, &program, json_object_array_get_idx(cases, i), &one);
-		result.cpu_us = MAX(result.cpu_us, one.cpu_us);
-		result.wall_us = MAX(result.wall_us, one.wall_us);
-		result.passed += one.verdict == GRADE_AC;
-		if (one.verdict == GRADE_WA)
-			GRADE_SAY(&one, GRADE_WA, "failed: wrong output of case %zu", i);
-		if (result.verdict == GRADE_AC && one.verdict != GRADE_AC)
-			GRADE_SAY(&result, one.verdict, "%s", one.message);
+		try_case(exam, sample, pair, json_object_array_get_idx(cases, i), &one);
+		result->cpu_us = MAX(result->cpu_us, one.cpu_us);
+		result->wall_us = MAX(result->wall_us, one.wall_us);
+		result->passed += one.verdict == GRADE_AC;
+		if (one.verdict == GRADE_WA || one.verdict == GRADE_PE)
+			GRADE_SAY(&one, one.verdict, "failed: wrong output of case %zu", i);
+		if (result->verdict == GRADE_AC && one.verdict != GRADE_AC)
+			GRADE_SAY(result, one.verdict, "%s", one.message);
 		if (one.verdict == GRADE_TLE || one.verdict == GRADE_JE)
 			break;
 	}
+}
+
+void grade_stdin_exam(const struct grade_exam *exam, const struct grade_sample *sample, struct grade_exam_result *ret)
+{
+	struct pair pair = {.checker.verdict = GRADE_AC};
+	struct grade_exam_result result = {0};
+
+	GRADE_SAY(&result, GRADE_AC, "passed");
+	if (sample->task->checker)
+		grade_checker_make(exam, sample->task, &pair.checker);
+	if (pair.checker.verdict == GRADE_AC)
+		grade_exam_make(exam, sample, GRADE_PLAIN, &pair.program);
+	if (pair.checker.verdict != GRADE_AC)
+		GRADE_SAY(&result, GRADE_JE, "%s", pair.checker.message);
+	else if (pair.program.verdict != GRADE_AC)
+		GRADE_SAY(&result, pair.program.verdict, "%s", pair.program.message);
+	else
+		run_cases(exam, sample, &pair, &result);
+	grade_program_clear(&pair.program);
+	grade_program_clear(&pair.checker);
 	*ret = result;
 }

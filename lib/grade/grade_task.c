@@ -99,6 +99,7 @@ void grade_task_clear(struct grade_task *task)
 	free(task->reference);
 	free(task->test);
 	free(task->before);
+	free(task->checker);
 	json_object_put(task->suite);
 	json_object_put(task->cases);
 	*task = (struct grade_task){0};

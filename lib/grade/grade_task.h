@@ -32,6 +32,7 @@ struct grade_task {
 	struct json_object *suite; /* what the process of tests gets (Python, JavaScript); NULL */
 	struct json_object *cases; /* of standard input: objects of input and output; NULL */
 	enum grade_compare_kind compare;
+	char *checker;   /* a program that says which outputs are right, instead: its path; NULL (grade_checker.h) */
 	double seconds;  /* the limit of CPU time; 0: the language's */
 	bool said;       /* somebody named the language */
 	bool alone;      /* tests and code cannot be split */

@@ -84,6 +84,38 @@ format() {
 	[ "$(jq -r 'select(.task_id) | .verdict' <<<"$output" | paste -sd ' ')" = "AC WA AC" ]
 }
 
+@test "a checker decides where several answers are right" {
+	mkdir -p checkers/8_x
+	jq -cn '("7", "8/x") | {problem_id: ., question: "A larger even number.", input_output: "{\"inputs\": [\"3\\n\"], \"outputs\": [\"4\\n\"]}"}' >tasks.jsonl
+	printf 'import sys\nn, x = int(open(sys.argv[1]).read()), sys.stdin.read().strip()\nassert open(sys.argv[2]).read() == "4\\n"\nsys.exit(42 if x.isdigit() and int(x) > n and int(x) %% 2 == 0 else 43)\n' >checkers/7.py
+	printf 'import helper, sys\nsys.exit(helper.right(sys.stdin.read()))\n' >checkers/8_x/main.py
+	printf 'def right(text):\n    return 42 if text.strip() in ("4", "12") else 43 if text else 9\n' >checkers/8_x/helper.py
+	jq -cn '("7", "8/x") as $id | ("print(4)", "print(12)", "print(5)", "pass") | {task_id: $id, solution: .}' >samples.jsonl
+	judge 3 tasks.jsonl --samples samples.jsonl --checkers checkers
+	[ "$(jq -r 'select(.task_id) | .verdict' <<<"$output" | paste -sd ' ')" = "AC AC WA WA AC AC WA JE" ] # it says nothing of no output
+	judge 1 tasks.jsonl --samples samples.jsonl
+	[ "$(jq -r 'select(.task_id) | .verdict' <<<"$output" | paste -sd ' ')" = "AC WA WA WA AC WA WA WA" ]
+	rm -r checkers/*
+	judge 2 tasks.jsonl --samples samples.jsonl --checkers checkers
+	[[ $stderr == *"has no program that is called as a task"* ]]
+	judge 2 "$FORMATS/../humaneval.jsonl" --checkers . --resume
+}
+
+@test "a user without a cgroup is told what is weaker" {
+	[ "$(id -u)" = 0 ] || skip "becomes another user"
+	chmod 755 "$BATS_TEST_TMPDIR" "$BATS_FILE_TMPDIR" "$BATS_RUN_TMPDIR"
+	mkdir -m 777 cache
+	local as=(setpriv --reuid=65534 --regid=65534 --clear-groups env -u SALLYPORT_JAILER_SOCKET HOME="$PWD/cache" XDG_CACHE_HOME="$PWD/cache" XDG_RUNTIME_DIR= TMPDIR=/tmp)
+	"${as[@]}" test -x "$SP_BIN/sallyport" || skip "its programs are out of reach of other users"
+	"${as[@]}" unshare -Ur true || skip "no user namespaces for users"
+	cp "$FORMATS/../humaneval.jsonl" tasks.jsonl
+	run -0 --separate-stderr "${as[@]}" "$SP_BIN/sallyport" grade --json tasks.jsonl
+	[ "$(tail -1 <<<"$output" | jq .summary.passed)" = 1 ]
+	[ "$(grep -c 'this user has no cgroup: each program runs in a jail of its own' <<<"$stderr")" = 1 ]
+	# A user who said no gets none.
+	run -3 --separate-stderr "${as[@]}" SALLYPORT_JAILER_WEAKER_LIMITS=false "$SP_BIN/sallyport" grade --json tasks.jsonl
+}
+
 @test "an unknown layout is refused with those that are known" {
 	echo '{"task_id": 1, "question": "x"}' >unknown.jsonl
 	judge 2 unknown.jsonl
