@@ -257,7 +257,7 @@ acts_in_log() { # ACT
 		page "$uri"
 		[ "$SP_STATUS" = 200 ] || sp_die "$uri: $SP_STATUS"
 	done
-	grep -qF 'changed n.txt' "$SP_DIR/body"
+	grep -qF '+++ b/n.txt' "$SP_DIR/body"
 	page /admin/health/doctor
 	grep -qF 'kernel' "$SP_DIR/body"
 	page "/admin/run/$id"

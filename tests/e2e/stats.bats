@@ -114,7 +114,7 @@ stats() { # ARGUMENT…
 	SP_TOKEN=$BOB call bash kinds 'kill -SEGV $$'
 	[ "$(stats --by failure --conversation kinds | jq -r '"\(.runs) \(.failure)"' | head -5)" = "2 ValueError
 1 RE: The program ended with exit status 3.
-1 SG: The program was ended by signal # (SEGV).
+1 SG: The program was ended by signal # (Segmentation fault).
 1 call denied: unshare
 1 missing module: nothing_of_this_name" ] || {
 		stats --by failure --conversation kinds | jq -r .failure
