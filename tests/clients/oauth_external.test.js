@@ -6,6 +6,8 @@ import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { after, before, beforeEach, test } from 'node:test';
+import * as second from '@modelcontextprotocol/client';
+import * as first from '@modelcontextprotocol/sdk/client/auth.js';
 import { Issuer, Key } from './issuer.js';
 import { Stack, makeState, until } from './stack.js';
 
@@ -101,6 +103,20 @@ test('a request without a token is told where to sign in', async () => {
 	const large = await fetch(stack.url, { method: 'POST', body: Buffer.alloc(200_000, ' ') });
 	assert.equal(large.status, 401);
 	assert.match(large.headers.get('www-authenticate'), /resource_metadata=/);
+});
+
+test('the official clients find the issuer', async () => {
+	for (const sdk of [first, second]) {
+		const refused = await fetch(stack.url, { method: 'POST' });
+		const { resourceMetadataUrl, scope } = sdk.extractWWWAuthenticateParams(refused);
+		assert.equal(String(resourceMetadataUrl), `${stack.base}${META}/mcp`);
+		assert.equal(scope, 'run files');
+		for (const hint of [{ resourceMetadataUrl }, {}]) {
+			const found = await sdk.discoverOAuthProtectedResourceMetadata(stack.url, hint);
+			assert.equal(found.resource, audience);
+			assert.deepEqual(found.authorization_servers, [issuer.url]);
+		}
+	}
 });
 
 test('tokens of our own go on working, and never reach the issuer', async () => {
