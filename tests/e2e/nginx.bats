@@ -206,7 +206,7 @@ url() { echo "https://sallyport.example.org$1"; }
 }
 
 @test "other paths are 404 as JSON" {
-	run fetch -w '\n%{http_code} %{content_type}' "$(url /.well-known/oauth-protected-resource)"
+	run fetch -w '\n%{http_code} %{content_type}' "$(url /.well-known/openid-configuration)"
 	[ "${lines[1]}" = "404 application/json" ]
 	jq -e .error <<<"${lines[0]}"
 }
