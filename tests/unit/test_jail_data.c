@@ -83,7 +83,8 @@ static void in_and_out(void **state)
 		     "open('zero', 'w').close()\n");
 	assert_ok(&try);
 	assert_string_equal(try.out, "same 0o100644 1.0 1000 content\ndir/sub/x.sh 0o100755 -1.5 1000 content\n");
-	assert_int_equal(try.n_changes, 5);
+	assert_int_equal(try.n_changes, 6);
+	assert_change(&try, "new/empty/" JAIL_FOLDER, JAIL_FILE_CREATED, ""); /* an empty folder */
 	assert_change(&try, "changed", JAIL_FILE_CHANGED, "CONTENT");
 	assert_change(&try, "gone", JAIL_FILE_DELETED, NULL);
 	assert_change(&try, "mode", JAIL_FILE_CHANGED, "content"); /* no permission at all, and still there */
