@@ -78,7 +78,7 @@ changedsmall" ]
 	cli 0 export -o b --all
 	sed 's|"data_dir": "data"|"data_dir": "other"|' "$SP_CONFIG" >"$SP_DIR/other.json"
 	for again in 1 0; do
-		run -0 "$SP_BIN/sallyport" import --config "$SP_DIR/other.json" --json b
+		run -0 "$SP_BIN/sallyport" import --config "$SP_DIR/other.json" --unverified --json b
 		[ "$(jq .summary.new <<<"$output")" = $again ]
 	done
 	run -0 "$SP_BIN/sallyport" replay --config "$SP_DIR/other.json" --all
