@@ -136,7 +136,8 @@ $(B)/warm.so: $(WARM_SRC) $(wildcard jail/warm/*.h jail/init/*.h lib/base/*.h)
 		-Wl,-z,relro,-z,now,--gc-sections -s -o $@ $(WARM_SRC)
 $(call obj,jail/cell/runner.c): $(wildcard jail/guest/*.*)
 $(call obj,cgi/api/api.c): cgi/api/openapi.json
-$(call obj,cgi/admin/admin_assets.c): $(wildcard cgi/admin/assets/*)
+$(call obj,lib/job/workspace_guard.c): lib/job/workspace_guard.list
+$(call obj,cgi/admin/admin.c): $(wildcard cgi/admin/assets/*)
 
 # The programs as the tests start them: the gateway writes down what it says (tests/exchanges/recorder.c) and has the fixtures of the
 # conformance suite (tests/gateway), the others are the same files.
