@@ -362,7 +362,7 @@ static void take_back(const struct received_order *order, int64_t since_us, stru
 {
 	if (!order->head.takes_back)
 		return;
-	init_beside_take(order->strings[0], since_us);
+	init_beside_take();
 	if (!order->head.live)
 		init_beside_left(since_us, ended->left, sizeof(ended->left));
 }

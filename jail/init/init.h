@@ -149,10 +149,10 @@ int init_remove_file(int root, const char *name); /* 0 also when there is no suc
 int init_copy(int to, int from, off_t offset);
 /* File locks of a jail. The kernel keeps them in memory that it charges to no cgroup. */
 #define INIT_LOCKS_MAX 1000
-/* init_beside.c: what /data has is seen next to the program, too; what the run since then wrote there moves to /data,
- * but for the program's own file `source`. */
+/* init_beside.c: what /data has is seen next to the program, too; what the run has written there since then moves to
+ * /data. */
 void init_beside_show(void);
-void init_beside_take(const char *source, int64_t since_us);
+void init_beside_take(void);
 /* Names of what a run since then left in /tmp, which goes with the jail. */
 void init_beside_left(int64_t since_us, char *ret, size_t size);
 /* Binds the socket at JAIL_SOCKET, in the place of what is there, and listens. 0 or -1 and errno. */

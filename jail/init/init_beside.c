@@ -3,7 +3,7 @@
  *
  * Before a run, names of /data that /code does not have are links there: require('./x'), include, `__file__` and
  * `dirname "$0"` lead to the conversation's files. After it, what the program wrote next to itself is moved to /data,
- * where it is kept. Names that begin with a dot, and those of the tools, are ours and are left alone.
+ * where it is kept. What was there before, and names that begin with a dot, are ours and are left alone.
  *
  * What runs in the jail may change both folders meanwhile (a live one): nothing is followed, and what goes wrong is the
  * program's own loss, as a file would be that it removes.
@@ -19,21 +19,31 @@
 #include "lib/base/util.h"
 
 #define SHOWN_MAX  1000 /* links */
+#define OWN_MAX    1000 /* names in /code */
 #define MOVED_MAX  4096 /* files */
 #define LEVELS     16   /* of folders next to the program */
 #define LEFT_LOOK  1000 /* entries of /tmp that are looked at */
 #define LEFT_NAMES 3
 #define CLOCK_NS   20000000 /* by which the clock that stamps files may be behind */
 
-static const char *const own[] = {"tools", "node_modules", "__pycache__", NULL};
+/* What interpreters put there. */
+static const char *const caches[] = {"node_modules", "__pycache__"};
+
+/* What was in /code before the run: the program, what was built of it, the tools' modules. */
+static struct {
+	char **names;
+	size_t count;
+} before;
 
 static bool is_own(const char *name)
 {
-	size_t i = 0;
+	bool own = name[0] == '.';
 
-	while (own[i] && !streq(own[i], name))
-		i++;
-	return name[0] == '.' || own[i];
+	for (size_t i = 0; i < ARRAY_SIZE(caches); i++)
+		own = own || streq(caches[i], name);
+	for (size_t i = 0; i < before.count; i++)
+		own = own || streq(before.names[i], name);
+	return own;
 }
 
 static DIR *open_list(int root, const char *path)
@@ -53,6 +63,22 @@ static void close_list(DIR **list)
 }
 #define auto_list __attribute__((cleanup(close_list)))
 
+/* Links are those of an earlier run to /data. */
+static void note_own(int code)
+{
+	auto_list DIR *list = code < 0 ? NULL : open_list(code, ".");
+
+	for (size_t i = 0; i < before.count; i++)
+		free(before.names[i]);
+	before.count = 0;
+	for (struct dirent *entry; list && before.count < OWN_MAX && (entry = readdir(list));) {
+		if (entry->d_name[0] == '.' || entry->d_type == DT_LNK)
+			continue;
+		before.names = xrealloc(before.names, before.count + 1, sizeof(*before.names));
+		before.names[before.count++] = xstrdup(entry->d_name);
+	}
+}
+
 void init_beside_show(void)
 {
 	auto_close int code = open(JAIL_CODE, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -60,6 +86,7 @@ void init_beside_show(void)
 	auto_list DIR *list = code < 0 || data < 0 ? NULL : open_list(data, ".");
 	int left = SHOWN_MAX;
 
+	note_own(code);
 	for (struct dirent *entry; list && left > 0 && (entry = readdir(list));) {
 		auto_free char *to = is_own(entry->d_name) ? NULL : xasprintf("/data/%s", entry->d_name);
 
@@ -75,15 +102,8 @@ void init_beside_show(void)
 
 struct moving {
 	int code, data;
-	const char *source; /* the program's own file */
-	int64_t since_ns;   /* what is older is ours, or was built */
 	int left;
 };
-
-static int64_t changed_ns(const struct stat *st)
-{
-	return (int64_t)st->st_ctim.tv_sec * 1000000000 + st->st_ctim.tv_nsec;
-}
 
 static bool move_file(const struct moving *moving, const char *name, const struct stat *st)
 {
@@ -94,10 +114,10 @@ static bool move_file(const struct moving *moving, const char *name, const struc
 	       unlinkat(moving->code, name, 0) == 0;
 }
 
-static bool stays(const struct moving *moving, const char *entry, const char *name, int level)
+static bool stays(const char *entry, const char *name, int level)
 {
 	return streq(entry, ".") || streq(entry, "..") || strlen(name) > JAIL_NAME_MAX ||
-	       (level == 0 && (is_own(name) || streq(name, moving->source)));
+	       (level == 0 && is_own(name));
 }
 
 static void move_folder(struct moving *moving, const char *path, int level)
@@ -108,8 +128,8 @@ static void move_folder(struct moving *moving, const char *path, int level)
 		auto_free char *name = xasprintf("%s%s%s", path, *path ? "/" : "", entry->d_name);
 		struct stat st;
 
-		if (stays(moving, entry->d_name, name, level) ||
-		    fstatat(dirfd(list), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) || changed_ns(&st) < moving->since_ns)
+		if (stays(entry->d_name, name, level) ||
+		    fstatat(dirfd(list), entry->d_name, &st, AT_SYMLINK_NOFOLLOW))
 			continue;
 		if (S_ISDIR(st.st_mode) && level < LEVELS) {
 			move_folder(moving, name, level + 1);
@@ -121,11 +141,11 @@ static void move_folder(struct moving *moving, const char *path, int level)
 	}
 }
 
-void init_beside_take(const char *source, int64_t since_us)
+void init_beside_take(void)
 {
 	auto_close int code = open(JAIL_CODE, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	auto_close int data = open("/data", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	struct moving moving = {code, data, source, since_us * 1000 - CLOCK_NS, MOVED_MAX};
+	struct moving moving = {code, data, MOVED_MAX};
 
 	if (code >= 0 && data >= 0)
 		move_folder(&moving, "", 0);
@@ -144,6 +164,11 @@ static bool is_scratch(const char *name)
 	while (begins[i] && !str_starts(name, begins[i]))
 		i++;
 	return begins[i];
+}
+
+static int64_t changed_ns(const struct stat *st)
+{
+	return (int64_t)st->st_ctim.tv_sec * 1000000000 + st->st_ctim.tv_nsec;
 }
 
 void init_beside_left(int64_t since_us, char *ret, size_t size)
