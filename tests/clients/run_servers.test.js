@@ -57,7 +57,7 @@ for name in ('get-env', 'get-tiny-image'):
 	const result = JSON.parse(python.stdout);
 	assert.equal(result.stdout, 'The sum of 1 and 2 is 3.\napproval\ndenied\n', python.stderr);
 	assert.deepEqual(result.servers, ['everything']);
-	assert.deepEqual(result.toolCalls.map(({ tool, state: was, decision }) => [tool, was, decision]), [
+	assert.deepEqual(result.tool_calls.map(({ tool, state: was, decision }) => [tool, was, decision]), [
 		['get-sum', 'done', 'allow'], ['get-env', 'refused', 'ask'], ['get-tiny-image', 'refused', 'deny'],
 	]);
 	const script = await withServers("console.log(await tools.everything.echo({ message: 'js' }));", 'mjs');
