@@ -155,8 +155,8 @@ static int check_servers(const struct upstream_options *options, struct upstream
 		else if (read_list(upstream, &servers[i], &list, &err) < 0)
 			buf_puts(&about, err.text);
 		else
-			buf_printf(&about, "%zu tools, %zu left out; %s, MCP %s", list->count, list->left_out.count,
-				   list->version, list->protocol);
+			buf_printf(&about, "%zu tools, %zu left out; %s%sMCP %s", list->count, list->left_out.count,
+				   list->version, *list->version ? ", " : "", list->protocol);
 		json_add_string(row, "server", servers[i].name);
 		json_add_string(row, "state", list != NULL ? "ok" : servers[i].disabled ? "disabled" : "unavailable");
 		if (list != NULL)
