@@ -249,7 +249,7 @@ describe('a second Sallyport', () => {
 		test(`speaks ${revision}: list, run_code, progress, an error of the program`, async () => {
 			const servers = entry(url());
 			const { stdout } = await upstream(servers, ['check', '--json']);
-			assert.match(JSON.parse(stdout)[0].about, new RegExp(`MCP ${revision}$`));
+			assert.match(JSON.parse(stdout)[0].about, new RegExp(`MCP ${revision};`));
 			const answer = await result(servers, 'run_code', { language: 'python', code: 'print(6 * 7)', conversationId: 'a' });
 			assert.match(answer.content[0].text, /42/);
 			const { code } = await call(servers, 'run_code', { language: 'python', code: 'raise SystemExit(3)', conversationId: 'a' });

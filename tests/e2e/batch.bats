@@ -14,10 +14,16 @@ setup_file() {
 	sp_start_jailer
 	sp_stdio
 	for ((i = 0; i < RUNS; i++)); do
-		sp_say run_code "$(jq -cn --arg code "echo run $i >&$((1 + i % 2)); exit $((i % 3))" '{conversationId: "c", language: "bash", $code}')"
+		sp_say run_code "$(jq -cn --arg code "echo run $i $([ $i = 6 ] && echo "\$SINCE") >&$((1 + i % 2)); exit $((i % 3))" '{conversationId: "c", language: "bash", $code}')"
 	done
 	sp_stdio_end
-	sqlite3 "$SP_DIR/data/sallyport.db" "UPDATE execution SET stdout = 'altered' WHERE instr(code, 'run 6 ')"
+	# One run differs: the variables of its language were changed.
+	cp -r "$SP_ROOT/jail/runners" "$SP_DIR/runners"
+	sed -i 's/"version":/"env": ["SINCE=today"], &/' "$SP_DIR/runners/bash.json"
+	export SALLYPORT_JAILER_RUNNERS_DIR=$SP_DIR/runners # of the jailers of commands, too
+	kill "$SP_JAILER_PID"
+	wait "$SP_JAILER_PID" || true
+	sp_start_jailer
 	# As on a machine of the batch system: sallyport on the path, where the record is in the environment.
 	mkdir "$SP_DIR/bin"
 	ln -s "$SP_BIN"/sallyport* "$SP_DIR/bin"
