@@ -135,8 +135,8 @@ static int put_entry(void *arg, const struct store_audit_line *line)
 	html_put(html, "<dl class=\"facts\"><div><dt>When</dt><dd>");
 	admin_page_time(table->page, line->at_us);
 	html_put(html, "</dd></div>\n");
-	for (int i = 0; i < STORE_AUDIT_LINE_COLUMNS; i++)
-		if (line->columns[i] && i < STORE_AUDIT_LINE_FACTS)
+	for (int i = 0; i < STORE_AUDIT_LINE_FACTS; i++)
+		if (line->columns[i])
 			html_put(html, "<div><dt>{}</dt><dd class=\"name\">{}</dd></div>\n",
 				 html_text(store_audit_line_names[i]), html_text(line->columns[i]));
 	html_put(html, "</dl>\n<section><h2>About</h2><p>");

@@ -229,7 +229,9 @@ int audit_prove_entries(const char *database, const char *checkpoint, const stru
 		proven.length = audit_tree_inclusion(covered.leaves, covered.size, wanted->index, proven.hashes);
 		entries->each(entries->arg, &proven);
 	}
-	*ret = (struct audit_head){covered.size, covered.root, steal(&covered.note)};
+	ret->size = covered.size;
+	ret->root = covered.root;
+	ret->note = steal(&covered.note);
 	return 0;
 }
 

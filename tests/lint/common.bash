@@ -34,6 +34,7 @@ generate() {
 	local file
 	mkdir -p "$GENERATED/exam"
 	[ ! -e schema.sql ] || as_string schema.sql "$GENERATED/schema_sql.inc"
+	[ ! -e cli/upstream_add.py ] || as_string cli/upstream_add.py "$GENERATED/upstream_add.inc"
 	for file in jail/guest/exam/*; do
 		[ ! -e "$file" ] || as_string "$file" "$GENERATED/exam/${file##*/}.inc"
 	done
