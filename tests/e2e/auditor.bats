@@ -290,6 +290,7 @@ file.get - -" ]
 	run -8 sp_cli audit certificate "$last" --checkpoint "$SP_DIR/signer/checkpoint"
 	[ ! -e /var/lib/sallyport-audit/checkpoint ] || skip "this host has a signer"
 	run -0 --separate-stderr sp_cli audit certificate "$last"
+	# shellcheck disable=SC2154 # bats sets stderr
 	[[ $stderr == *"nobody signed this"* ]]
 	[ "$(jq -r '[.erasures[] | .object, .ticket] | join(" ")' <<<"$output")" = "execution:$MEMORY second" ]
 	cat <<<"$output" >"$other"

@@ -154,6 +154,7 @@ teardown() {
 	sp_stop "$SP_GATEWAY_PID"
 	sqlite3 "$SP_DIR/data/sallyport.db" "UPDATE conversation SET idle_from_us = idle_from_us - 31 * 86400000000 WHERE name = 'one-that-expires'"
 	sp_start_gateway
+	# shellcheck disable=SC2317 # sp_until calls it
 	gone() { [ "$(sp_sql "SELECT count(*) FROM conversation WHERE name = 'one-that-expires'")" = 0 ]; }
 	sp_until "$SP_GATEWAY_PID" gone
 	[ "$(sp_sql "SELECT count(*) FROM audit_detail WHERE detail LIKE '%one-that-expires%'")" = 1 ]

@@ -231,7 +231,7 @@ no_pass() {
 }
 
 @test "shards of tasks merge to the whole" {
-	local n words=(--k 1,2)
+	local n words=(--k "1,2")
 	jq -c 'range(5) as $i | .task_id = "Small/\($i)"' "$TASKS/humaneval.jsonl" >tasks.jsonl
 	jq -c '(.task_id | split("/")[1] | tonumber) as $i | ("n + n", (if $i == 2 then "n" else "2 * n" end)) | {task_id: "Small/\($i)", completion: "    return \(.)"}' tasks.jsonl >samples.jsonl
 	local untimed='del(.cpu_us, .wall_us, .summary.seconds)'

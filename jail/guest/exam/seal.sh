@@ -1,3 +1,4 @@
+#!/bin/sh
 # seal.sh NAME COMMAND… - what g++ runs its parts by (-wrapper) for a C++ program of code and tests: of the code, which is the last object
 # to be linked, nothing but the function NAME is seen by the others. So no function of the code's (memcmp, rand, a specialised operator==)
 # stands in for one that the tests use. What would run before alone.cpp has read the nonce is taken out or refused.
