@@ -190,6 +190,8 @@ const servesOthers = async () => {
 
 /* The buffers between nginx and a client hold all of an answer; those of the gateway's own socket do not: there the senders wait in earnest. */
 test('streams that are read a byte a second are given up', async () => {
+	/* From the first picture on, what looks at pictures keeps a connection of its own to the jailer. */
+	await stack.run({ conversationId: 'first', language: 'bash', code: PICTURES });
 	await servesOthers();
 	const [memory, calm] = [memoryKb(), await calmly(connections)];
 	const ways = [[{ port: new URL(stack.url).port, host: '127.0.0.1' }, overHttp], [{ path: path.join(stack.state, 'run/gateway.sock') }, fastcgi]];
