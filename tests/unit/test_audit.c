@@ -208,7 +208,7 @@ static void signer(void **state)
 
 	buf_init(&vkey, 1024);
 	buf_init(&note, AUDIT_NOTE_MAX);
-	fails(audit_signer_open(folder, NULL, &signer, &err), ERR_SYSTEM);
+	fails(audit_signer_open(folder, NULL, &signer, &err), ERR_NOT_FOUND);
 	fails(audit_signer_init(folder, "a name", &vkey, &err), ERR_INVALID);
 	ok(audit_signer_init(folder, "test.example/audit", &vkey, &err));
 	fails(audit_signer_init(folder, "test.example/audit", &vkey, &err), ERR_CONFLICT);
