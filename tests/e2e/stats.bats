@@ -81,6 +81,25 @@ stats() { # ARGUMENT…
 	[[ $output == *" %"* ]]
 }
 
+@test "failures are grouped by their kind" {
+	local code
+	for code in 'int("x")' 'int("y")' 'import nothing_of_this_name' 'raise SystemExit(3)' \
+		'import ctypes; ctypes.CDLL(None).unshare(0x10000000); import sys; sys.exit(1)'; do
+		SP_TOKEN=$BOB call python kinds "$code"
+	done
+	SP_TOKEN=$BOB call bash kinds 'kill -SEGV $$'
+	[ "$(stats --by failure --conversation kinds | jq -r '"\(.runs) \(.failure)"' | head -5)" = "2 ValueError
+1 RE: The program ended with exit status 3.
+1 SG: The program was ended by signal # (Segmentation fault).
+1 call denied: unshare
+1 missing module: nothing_of_this_name" ] || {
+		stats --by failure --conversation kinds | jq -r .failure
+		false
+	}
+	[ "$(stats --by owner-day --owner bob --since today | jq -r '."owner-day"[11:]')" = bob ]
+	[ "$(stats --by largest | jq -s 'map(.bytes) | . == (sort | reverse)')" = true ]
+}
+
 @test "limits that were hit" {
 	local _
 	for _ in 1 2 3; do
@@ -103,23 +122,4 @@ stats() { # ARGUMENT…
 @test "wrong usage" {
 	run -2 "$SP_BIN/sallyport" stats --config "$SP_CONFIG" --by colour
 	run -2 "$SP_BIN/sallyport" stats --config "$SP_CONFIG" --since someday
-}
-
-@test "failures are grouped by their kind" {
-	local code
-	for code in 'int("x")' 'int("y")' 'import nothing_of_this_name' 'raise SystemExit(3)' \
-		'import ctypes; ctypes.CDLL(None).unshare(0x10000000); import sys; sys.exit(1)'; do
-		SP_TOKEN=$BOB call python kinds "$code"
-	done
-	SP_TOKEN=$BOB call bash kinds 'kill -SEGV $$'
-	[ "$(stats --by failure --conversation kinds | jq -r '"\(.runs) \(.failure)"' | head -5)" = "2 ValueError
-1 RE: The program ended with exit status 3.
-1 SG: The program was ended by signal # (Segmentation fault).
-1 call denied: unshare
-1 missing module: nothing_of_this_name" ] || {
-		stats --by failure --conversation kinds | jq -r .failure
-		false
-	}
-	[ "$(stats --by owner-day --owner bob --since today | jq -r '."owner-day"[11:]')" = bob ]
-	[ "$(stats --by largest | jq -s 'map(.bytes) | . == (sort | reverse)')" = true ]
 }
