@@ -14,14 +14,6 @@
 #include "lib/base/util.h"
 #include "lib/job/job_grading.h"
 
-static struct json_object *member(struct json_object *object, const char *name)
-{
-	struct json_object *value = NULL;
-
-	json_object_object_get_ex(object, name, &value);
-	return value;
-}
-
 static int check(struct doors_call *call, int64_t *ret_patience_us)
 {
 	auto_body struct grade_body body;
@@ -86,9 +78,9 @@ static void answer(struct doors_call *call, const struct grade_body *body, const
 {
 	auto_json struct json_object *object = json_object_new_object();
 	const struct grade_batch_result *result = &grading->result;
-	struct json_object *tests = json_object_new_array(), *id = member(body->document, "id");
+	struct json_object *tests = json_object_new_array(), *id = json_member(body->document, "id");
 	/* Where there is no program, all cases are answered alike. */
-	const bool all = json_object_get_boolean(member(body->asked, "all"));
+	const bool all = json_object_get_boolean(json_member(body->asked, "all"));
 	const size_t count = result->count > 0 ? result->count : all ? json_object_array_length(body->shown) : 1;
 
 	for (size_t i = 0; i < count; i++) {
@@ -146,7 +138,7 @@ static void run(struct doors_call *call)
 					    .language = body.language,
 					    .code = {body.code, strlen(body.code)},
 					    .limits = &limits};
-	struct json_object *id = member(body.document, "id");
+	struct json_object *id = json_member(body.document, "id");
 
 	client_came(&exchange->client, call->door->name, id ? json_object_get_string(id) : NULL);
 	int failed = server_engine(exchange->server, &engine, &err);

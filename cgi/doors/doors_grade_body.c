@@ -23,14 +23,6 @@ void doors_grade_clear(struct grade_body *body)
 	free(body->code);
 }
 
-static struct json_object *member(struct json_object *object, const char *name)
-{
-	struct json_object *value = NULL;
-
-	json_object_object_get_ex(object, name, &value);
-	return value;
-}
-
 /* -------- the cases ----------------------------------------------------------------------------------- */
 
 static int refuse_cases(struct reply *reply, const char *text)
@@ -96,7 +88,7 @@ static int take_list(struct reply *reply, struct grade_body *body, struct json_o
 
 		if (!json_object_is_type(one, json_type_object))
 			return refuse_cases(reply, "test_cases: each must be an object");
-		struct json_object *input = member(one, "input"), *output = member(one, "output");
+		struct json_object *input = json_member(one, "input"), *output = json_member(one, "output");
 
 		if (!function && (!json_object_is_type(input, json_type_string) ||
 				  !json_object_is_type(output, json_type_string)))
@@ -123,7 +115,7 @@ static int take_cases(struct reply *reply, struct grade_body *body, struct json_
 		json_add(one, "output", json_object_get(json_object_array_get_idx(outputs, i)));
 		json_object_array_add(list, one);
 	}
-	return take_list(reply, body, list, function, json_object_get_boolean(member(given, "json_input")));
+	return take_list(reply, body, list, function, json_object_get_boolean(json_member(given, "json_input")));
 }
 
 /* Tests that are code: those of HumanEval call check(ENTRY), those of MultiPL-E are the end of the program. */
@@ -193,7 +185,7 @@ static int take_judge(struct reply *reply, struct grade_body *body, struct json_
 	judge = json_object_new_object();
 	json_add_string(judge, "language", language);
 	json_add_string(judge, "code", code);
-	json_add_bool(judge, "always", json_object_get_boolean(member(extra, "force_special_judge")));
+	json_add_bool(judge, "always", json_object_get_boolean(json_member(extra, "force_special_judge")));
 	json_add(body->asked, "judge", judge);
 	return 0;
 }
@@ -203,7 +195,7 @@ static int take_config(struct reply *reply, struct grade_body *body, struct json
 	const char *language = json_get_string(config, "language");
 	struct json_object *extra = json_get(config, "extra", json_type_object),
 			   *data = json_get(config, "provided_data", json_type_object),
-			   *cases = member(data, "test_cases");
+			   *cases = json_member(data, "test_cases");
 	int result;
 
 	if (!language || !*language) {
@@ -213,7 +205,7 @@ static int take_config(struct reply *reply, struct grade_body *body, struct json
 		reply_json(reply, 400, object);
 		return -ERR_INVALID;
 	}
-	if (member(config, "custom_extract_logic"))
+	if (json_member(config, "custom_extract_logic"))
 		return doors_fusion_refuse(reply, "config", "value_error", "custom_extract_logic is not supported");
 	if (streq(language, "javascript") || streq(language, "js"))
 		language = "nodejs";
@@ -230,7 +222,7 @@ static int take_config(struct reply *reply, struct grade_body *body, struct json
 	    (result = take_judge(reply, body, extra)) < 0)
 		return result;
 	json_add_int(body->asked, "total_us", (int64_t)(body->total_seconds * 1e6));
-	json_add_bool(body->asked, "all", json_object_get_boolean(member(extra, "run_all_cases")));
+	json_add_bool(body->asked, "all", json_object_get_boolean(json_member(extra, "run_all_cases")));
 	return take_kind(reply, body, cases);
 }
 

@@ -43,6 +43,7 @@ void json_print_pretty(struct buf *out, struct json_object *object);
 
 /* Typed access: the member, or NULL if it is absent or of another type. Results live as long as the object. */
 struct json_object *json_get(struct json_object *object, const char *key, enum json_type type);
+struct json_object *json_member(struct json_object *object, const char *key); /* of any type */
 const char *json_get_string(struct json_object *object, const char *key); /* NULL too if it contains a NUL */
 
 /* Building. The value is taken over. json_add_bytes: program output, made safe by utf8_safe first. */

@@ -163,12 +163,19 @@ void json_print_pretty(struct buf *out, struct json_object *object)
 	print_value(out, object, 0);
 }
 
+struct json_object *json_member(struct json_object *object, const char *key)
+{
+	struct json_object *value = NULL;
+
+	if (json_object_is_type(object, json_type_object))
+		json_object_object_get_ex(object, key, &value);
+	return value;
+}
+
 struct json_object *json_get(struct json_object *object, const char *key, enum json_type type)
 {
-	struct json_object *value;
+	struct json_object *value = json_member(object, key);
 
-	if (!json_object_is_type(object, json_type_object) || !json_object_object_get_ex(object, key, &value))
-		return NULL;
 	return json_object_is_type(value, type) ? value : NULL;
 }
 

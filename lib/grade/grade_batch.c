@@ -47,14 +47,6 @@ struct work {
 	const char *function;
 };
 
-static struct json_object *member(struct json_object *object, const char *name)
-{
-	struct json_object *value = NULL;
-
-	json_object_object_get_ex(object, name, &value);
-	return value;
-}
-
 /* -------- programs ------------------------------------------------------------------------------------ */
 
 static void add_file(struct grade_source *source, const char *name, const char *text, size_t length)
@@ -137,7 +129,7 @@ static void take_score(const struct jail_once *once, struct grade_batch_case *re
 static void ask_judge(const struct work *work, struct json_object *one, const struct jail_once *run,
 		      struct grade_batch_case *ret)
 {
-	struct json_object *input = member(one, "input"), *output = member(one, "output");
+	struct json_object *input = json_member(one, "input"), *output = json_member(one, "output");
 	auto_close int stdin_fd = memfd_with("stdin.txt", json_object_get_string(input),
 					     (size_t)json_object_get_string_len(input));
 	auto_close int stdout_fd = memfd_with("stdout.txt", json_object_get_string(output),
@@ -185,7 +177,7 @@ static void ask_judge(const struct work *work, struct json_object *one, const st
 static void judge_output(const struct work *work, struct json_object *one, const struct jail_once *run,
 			 struct grade_batch_case *ret)
 {
-	const char *expected = json_object_get_string(member(one, "output"));
+	const char *expected = json_object_get_string(json_member(one, "output"));
 	char why[GRADE_COMPARE_TEXT];
 	auto_free char *output = NULL;
 	size_t length = 0;
@@ -204,7 +196,7 @@ static void judge_output(const struct work *work, struct json_object *one, const
 
 static void run_stdin(struct work *work, size_t number, struct grade_batch_case *ret)
 {
-	struct json_object *one = json_object_array_get_idx(work->cases, number), *input = member(one, "input");
+	struct json_object *one = json_object_array_get_idx(work->cases, number), *input = json_member(one, "input");
 	struct grade_stdin_run run = {.client = work->batch->client,
 				      .program = &work->program,
 				      .limits = work->batch->limits,
@@ -239,7 +231,7 @@ static bool make_programs(struct work *work)
 	struct json_object *judge = json_get(batch->asked, "judge", json_type_object);
 	const int64_t began_us = clock_monotonic_us();
 
-	work->words = json_object_get_boolean(member(batch->asked, "words"));
+	work->words = json_object_get_boolean(json_member(batch->asked, "words"));
 	make(work, batch->language, batch->code, batch->asked, false, &work->program);
 	work->result->make_us = clock_monotonic_us() - began_us;
 	work->result->compiled = work->program.compiled;
@@ -250,8 +242,8 @@ static bool make_programs(struct work *work)
 	if (!judge)
 		return true;
 	work->judge_asked = judge;
-	work->judge_always = json_object_get_boolean(member(judge, "always"));
-	work->judge_scores = json_object_get_boolean(member(judge, "scores"));
+	work->judge_always = json_object_get_boolean(json_member(judge, "always"));
+	work->judge_scores = json_object_get_boolean(json_member(judge, "scores"));
 	make(work, json_get_string(judge, "language"), json_get_string(judge, "code"), judge, true, &work->judge);
 	if (work->judge.verdict == GRADE_AC)
 		return true;
@@ -272,8 +264,8 @@ static struct json_object *line_of(const struct work *work, size_t number)
 
 	json_add_string(test, "type", "function_call");
 	json_add_string(test, "fn_name", work->function);
-	json_add(test, "input", json_object_get(member(one, "input")));
-	json_add(test, "output", json_object_get(member(one, "output")));
+	json_add(test, "input", json_object_get(json_member(one, "input")));
+	json_add(test, "output", json_object_get(json_member(one, "output")));
 	json_object_array_add(list, test);
 	json_add_string(info, "language", "python");
 	json_add(info, "test_cases", list);
@@ -392,11 +384,11 @@ static bool note(struct work *work, struct grade_batch_case *one)
 int grade_batch(const struct grade_batch *batch, struct grade_batch_result *ret, struct err *err)
 {
 	const char *kind = json_get_string(batch->asked, "kind");
-	const int64_t total_us = json_object_get_int64(member(batch->asked, "total_us"));
+	const int64_t total_us = json_object_get_int64(json_member(batch->asked, "total_us"));
 	struct work work = {.batch = batch,
 			    .result = ret,
 			    .count = 1,
-			    .all = json_object_get_boolean(member(batch->asked, "all")),
+			    .all = json_object_get_boolean(json_member(batch->asked, "all")),
 			    .until_us = total_us > 0 ? clock_monotonic_us() + total_us : INT64_MAX};
 	int result = 0;
 

@@ -151,14 +151,6 @@ static char *text_of(struct json_object *value)
 	return xstrdup(text.data);
 }
 
-static struct json_object *member(struct json_object *object, const char *name)
-{
-	struct json_object *value = NULL;
-
-	json_object_object_get_ex(object, name, &value);
-	return value;
-}
-
 /* Until the sandbox does not fail. */
 static void run_surely(struct grade_stdin_run *run, int64_t wall_us)
 {
@@ -230,7 +222,7 @@ static void judge(const struct grade_exam *exam, const struct grade_sample *samp
 static void try_case(const struct grade_exam *exam, const struct grade_sample *sample, const struct pair *pair,
 		     struct json_object *one, struct grade_exam_result *ret)
 {
-	auto_free char *input = text_of(member(one, "input")), *expected = text_of(member(one, "output"));
+	auto_free char *input = text_of(json_member(one, "input")), *expected = text_of(json_member(one, "output"));
 	auto_free char *output = NULL;
 	size_t length = 0;
 	struct grade_stdin_run run = {.client = exam->client,
