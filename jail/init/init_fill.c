@@ -46,33 +46,21 @@ int init_copy(int to, int from, off_t offset)
 	return n < 0 ? -1 : 0;
 }
 
-/* The folder that the name stands for, if nothing is in it. */
-static int remove_folder(int root, const char *name)
-{
-	auto_free char *path = xstrndup(name, jail_folder(name));
-	const char *slash = strrchr(path, '/');
-	auto_free char *above = slash ? xstrndup(path, (size_t)(slash - path)) : NULL;
-	auto_close int parent =
-		above ? beneath_open(root, above, O_RDONLY | O_DIRECTORY, 0) : fcntl(root, F_DUPFD_CLOEXEC, 0);
-
-	if (parent >= 0)
-		unlinkat(parent, slash ? slash + 1 : path, AT_REMOVEDIR);
-	return 0;
-}
-
 int init_remove_file(int root, const char *name)
 {
-	if (jail_folder(name))
-		return remove_folder(root, name);
-	const char *slash = strrchr(name, '/');
-	auto_free char *path = slash ? xstrndup(name, (size_t)(slash - name)) : NULL;
+	const size_t folder = jail_folder(name); /* then the name stands for one that has nothing in it */
+	auto_free char *path = xstrndup(name, folder ? folder : strlen(name));
+	char *slash = strrchr(path, '/');
+
+	if (slash)
+		*slash = '\0';
 	auto_close int parent =
 		slash ? beneath_open(root, path, O_RDONLY | O_DIRECTORY, 0) : fcntl(root, F_DUPFD_CLOEXEC, 0);
 
-	if (parent >= 0 && unlinkat(parent, slash ? slash + 1 : name, 0) == 0)
+	if (parent >= 0 && unlinkat(parent, slash ? slash + 1 : path, folder ? AT_REMOVEDIR : 0) == 0)
 		return 0;
-	/* The program may have put something else in its place. */
-	return errno == ENOENT || errno == ENOTDIR || errno == EISDIR || errno == ELOOP ? 0 : -1;
+	/* The program may have put something else in its place, or into the folder. */
+	return folder || errno == ENOENT || errno == ENOTDIR || errno == EISDIR || errno == ELOOP ? 0 : -1;
 }
 
 static int make_way(int parent, const char *name, int depth);
