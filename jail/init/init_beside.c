@@ -19,7 +19,6 @@
 #include "lib/base/util.h"
 
 #define SHOWN_MAX  1000 /* links */
-#define OWN_MAX    1000 /* names in /code */
 #define MOVED_MAX  4096 /* files */
 #define LEVELS     16   /* of folders next to the program */
 #define LEFT_LOOK  1000 /* entries of /tmp that are looked at */
@@ -63,7 +62,8 @@ static void close_list(DIR **list)
 }
 #define auto_list __attribute__((cleanup(close_list)))
 
-/* Links are those of an earlier run to /data. */
+/* All of them (/code has few inodes): a name that is missing here would be taken for the program's. Links are those of
+ * an earlier run to /data. */
 static void note_own(int code)
 {
 	auto_list DIR *list = code < 0 ? NULL : open_list(code, ".");
@@ -71,7 +71,7 @@ static void note_own(int code)
 	for (size_t i = 0; i < before.count; i++)
 		free(before.names[i]);
 	before.count = 0;
-	for (struct dirent *entry; list && before.count < OWN_MAX && (entry = readdir(list));) {
+	for (struct dirent *entry; list && (entry = readdir(list));) {
 		if (entry->d_name[0] == '.' || entry->d_type == DT_LNK)
 			continue;
 		before.names = xrealloc(before.names, before.count + 1, sizeof(*before.names));
