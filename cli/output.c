@@ -201,18 +201,12 @@ static int text_width(const char *text)
 	return width;
 }
 
-static size_t text_prefix(const char *text, int max)
-{
-	int width;
-
-	return text_part(text, max, &width);
-}
-
 void cli_table_cell(struct cli_table *table, const char *text, enum cli_colour colour)
 {
 	const struct cli_column *column = &table->columns[table->n_cells % table->n_columns];
 	auto_buf struct buf safe;
 	size_t length = strlen(text);
+	int width;
 
 	if (table->n_cells == table->size) {
 		table->size = table->size ? 2 * table->size : 64;
@@ -224,7 +218,7 @@ void cli_table_cell(struct cli_table *table, const char *text, enum cli_colour c
 	table->colours[table->n_cells] = colour;
 	if (column->max && text_width(safe.data) > column->max)
 		table->cells[table->n_cells++] =
-			xasprintf("%.*s…", (int)text_prefix(safe.data, column->max - 1), safe.data);
+			xasprintf("%.*s…", (int)text_part(safe.data, column->max - 1, &width), safe.data);
 	else
 		table->cells[table->n_cells++] = xstrdup(safe.data);
 }
@@ -243,26 +237,19 @@ static int terminal_width(FILE *out)
 	return size.ws_col;
 }
 
-static int cut_width(const char *text, int max)
-{
-	int width;
-
-	text_part(text, max, &width);
-	return width;
-}
-
 static void cell_print(const struct cli_table *table, FILE *out, size_t column, const char *text,
 		       enum cli_colour colour)
 {
 	const bool last = column == table->last;
 	const int width = table->widths[column];
-	const bool cut = table->fitted && text_width(text) > width;
-	const int padding = width - (cut ? 1 + cut_width(text, width - 1) : text_width(text));
+	int shown = text_width(text);
+	const bool cut = table->fitted && shown > width;
+	const size_t length = cut ? text_part(text, width - 1, &shown) : strlen(text);
+	const int padding = width - shown - cut;
 
 	if (table->columns[column].right)
 		fprintf(out, "%*s", padding, "");
-	fprintf(out, "%s%.*s%s%s", cli_colour_on(out, colour),
-		cut ? (int)text_prefix(text, width - 1) : (int)strlen(text), text, cut ? "…" : "",
+	fprintf(out, "%s%.*s%s%s", cli_colour_on(out, colour), (int)length, text, cut ? "…" : "",
 		colour == CLI_PLAIN ? "" : cli_colour_off(out));
 	if (!last)
 		fprintf(out, "%*s", table->columns[column].right ? BETWEEN : padding + BETWEEN, "");
