@@ -1,11 +1,9 @@
 /*
- * oauth_fetch.h - gets one document from another machine over HTTPS: keys, metadata, answers to introspection,
- * documents of clients. Blocking, for threads of its callers that nobody waits for without a bound.
+ * oauth_fetch.h - gets one document from another machine over HTTPS: keys, metadata, answers to introspection.
+ * Blocking, for threads of its callers that nobody waits for without a bound.
  *
  * No redirects, no proxy, no cookies, no credentials of this machine; connecting takes at most 3 s and all of it 5 s;
- * the body ends at `max` bytes. http is for loopback alone. `foreign`: a stranger named the address, so only public
- * addresses are connected to (the socket's own address is looked at, so that a name cannot point elsewhere meanwhile),
- * and only port 443.
+ * the body ends at `max` bytes. http is for loopback alone. The operator names the address: any may be connected to.
  */
 #pragma once
 
@@ -22,8 +20,6 @@ struct oauth_fetch {
 	const char *form;            /* POST of a form; NULL: GET */
 	const char *user, *password; /* Basic, form-encoded here; NULL: none */
 	const char *ca_file;         /* PEM, instead of the system's; NULL or "": the system's */
-	bool foreign;
-	bool foreign_loopback; /* for tests of this machine alone: `foreign` may be loopback, at any port */
 	size_t max;
 	const atomic_bool *stop; /* becomes true: the fetch ends; NULL: it does not */
 };

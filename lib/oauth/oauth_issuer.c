@@ -381,16 +381,3 @@ int oauth_issuer_check(struct oauth_issuer *issuer, const char *text, struct oau
 	pthread_mutex_unlock(&issuer->lock);
 	return result;
 }
-
-int oauth_issuer_probe(struct oauth_issuer *issuer, size_t *ret_keys, struct err *err)
-{
-	struct oauth_keys *keys = NULL;
-	int64_t age;
-	int result = oauth_remote_keys(&issuer->remote, &keys, &age, err);
-
-	if (result < 0)
-		return result;
-	*ret_keys = oauth_keys_count(keys);
-	oauth_keys_free(keys);
-	return 0;
-}

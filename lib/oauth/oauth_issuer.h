@@ -26,6 +26,3 @@ void oauth_issuer_close(struct oauth_issuer *issuer);
  * Waits for the issuer at most OAUTH_ISSUER_SECONDS. Thread-safe. */
 #define OAUTH_ISSUER_SECONDS 6
 int oauth_issuer_check(struct oauth_issuer *issuer, const char *text, struct oauth_who *ret, struct err *err);
-
-/* For `sallyport doctor`: asks for metadata and keys now, on this thread; *ret_keys: how many. */
-int oauth_issuer_probe(struct oauth_issuer *issuer, size_t *ret_keys, struct err *err);
