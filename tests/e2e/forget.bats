@@ -147,9 +147,8 @@ teardown() {
 	[[ $(sp_cli upstream call count count) == *"files: 1"* ]]
 }
 
-@test "forget: no name of an owner's conversations stays" {
-	sp_call run_code '{"conversationId":"a-telling-name","language":"bash","code":"echo word"}'
-	sp_cli tag telling-tag "$(sp_sql "SELECT id FROM execution")"
+# A conversation of this name is made, and expires.
+one_expires() {
 	sp_call upload_file '{"conversationId":"one-that-expires","filename":"a","content":"eA=="}'
 	sp_stop "$SP_GATEWAY_PID"
 	sqlite3 "$SP_DIR/data/sallyport.db" "UPDATE conversation SET idle_from_us = idle_from_us - 31 * 86400000000 WHERE name = 'one-that-expires'"
@@ -157,6 +156,12 @@ teardown() {
 	# shellcheck disable=SC2317 # sp_until calls it
 	gone() { [ "$(sp_sql "SELECT count(*) FROM conversation WHERE name = 'one-that-expires'")" = 0 ]; }
 	sp_until "$SP_GATEWAY_PID" gone
+}
+
+@test "forget: no name of an owner's conversations stays" {
+	sp_call run_code '{"conversationId":"a-telling-name","language":"bash","code":"echo word"}'
+	sp_cli tag telling-tag "$(sp_sql "SELECT id FROM execution")"
+	one_expires
 	[ "$(sp_sql "SELECT count(*) FROM audit_detail WHERE detail LIKE '%one-that-expires%'")" = 1 ]
 	[[ $(sp_cli forget --owner alice --yes) == *"1 tokens revoked"* ]]
 	sp_cli verify
@@ -174,12 +179,7 @@ teardown() {
 	sp_call run_code '{"conversationId":"one-of-two","language":"bash","code":"echo word >f","session":true}'
 	sp_call reset_session '{"conversationId":"one-of-two"}'
 	sp_call run_code '{"conversationId":"two-of-two","language":"bash","code":"echo word >f"}'
-	sp_call upload_file '{"conversationId":"one-that-expires","filename":"a","content":"eA=="}'
-	sp_stop "$SP_GATEWAY_PID"
-	sqlite3 "$SP_DIR/data/sallyport.db" "UPDATE conversation SET idle_from_us = idle_from_us - 31 * 86400000000 WHERE name = 'one-that-expires'"
-	sp_start_gateway
-	gone() { [ "$(sp_sql "SELECT count(*) FROM conversation WHERE name = 'one-that-expires'")" = 0 ]; }
-	sp_until "$SP_GATEWAY_PID" gone
+	one_expires
 	sp_cli forget --owner alice --conversation one-of-two --yes
 	sp_cli forget --owner alice --conversation one-that-expires --yes # known by the audit log alone
 	sp_cli verify --blobs

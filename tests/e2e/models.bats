@@ -6,10 +6,7 @@ load lib.bash
 load gateway.bash
 
 setup_file() {
-	sp_setup
-	sp_start_jailer
-	sp_start_gateway
-	sp_token alice
+	sp_serve alice
 }
 
 # does MODULE OUTPUT: the Python program on standard input ends well, prints that, and says nothing on stderr.

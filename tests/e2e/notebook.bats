@@ -6,10 +6,7 @@ load lib.bash
 load gateway.bash
 
 setup_file() {
-	sp_setup
-	sp_start_jailer
-	sp_start_gateway
-	sp_token alice
+	sp_serve alice
 }
 
 # runs LANGUAGE CODE OUTPUT [MORE]: with these members more, that is printed, and shown behind it.
