@@ -131,7 +131,7 @@ static void judge_alone(const struct grade_task *task, const struct jail_once *o
 		return;
 	result->premature = false;
 	/* "passed\n", "wrong\nTEXT", "error\nTEXT" */
-	const char *why = strchr(said, '\n') + 1;
+	const char *why = said + strcspn(said, "\n") + 1;
 	if (str_starts(said, "passed\n"))
 		GRADE_SAY(result, GRADE_AC, "passed");
 	else if (str_starts(said, "wrong\n"))

@@ -244,7 +244,7 @@ static int look(struct oauth_issuer *issuer, const char *text, struct oauth_who 
 	struct key_set *set = NULL;
 	int result = take_set(issuer, &set, ret_generation, err);
 
-	if (result < 0)
+	if (set == NULL)
 		return result;
 	pthread_mutex_unlock(&issuer->lock);
 	result = oauth_jwt_check(text, set->keys, &issuer->rules, clock_now_us(), &claims, err);
