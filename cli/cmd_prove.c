@@ -17,7 +17,7 @@ static const struct cli_option prove_options[] = {
 	{.name = "checkpoint", .type = CLI_STRING, .offset = offsetof(struct prove, checkpoint), .value = "FILE",
 	 .help = "prove against this checkpoint [" CHECKPOINT_DEFAULT "]"},
 	{.name = "output", .letter = 'o', .type = CLI_STRING, .offset = offsetof(struct prove, output), .value = "DIR",
-	 .help = "write the proof to this folder"},
+	 .help = "write the proof to this folder, which is made"},
 	{.name = "tiles", .type = CLI_STRING, .offset = offsetof(struct prove, tiles), .value = "DIR",
 	 .help = "write the whole log as static files (C2SP tlog-tiles)"},
 	{0},
@@ -70,6 +70,7 @@ const struct cli_command cmd_prove = {
 	.examples = "sallyport prove 01932c01-77aa --output proof\n",
 	.exits = "0 done\n"
 		"3 no such execution, no entry names it, or there is no checkpoint\n"
+		"5 the folder has a proof already\n"
 		"8 no checkpoint covers it yet\n"
 		"11 the log is not the one of the checkpoint\n",
 	.groups = prove_groups,

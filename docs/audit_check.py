@@ -6,7 +6,7 @@
 
 VKEY is the log's public key as `sallyport checkpoint --init` printed it. Ends with 0 where everything fits.
 """
-import base64, hashlib, hmac, os, sys
+import base64, hashlib, hmac, os, re, sys
 
 P, Q = 2**255 - 19, 2**252 + 27742317777372353535851937790883648493
 D = -121665 * pow(121666, P - 2, P) % P
@@ -74,8 +74,9 @@ def check_note(text, vkey):
     raise AssertionError("the checkpoint is not signed by this key")
 
 
-def check_proof(folder, kind, vkey):
-    read = lambda suffix: open(os.path.join(folder, kind + suffix), "rb").read()
+def check_proof(folder, name, vkey):
+    kind = re.sub(r"\.\d+$", "", name)  # of several of a kind the others are call.2, call.3 …
+    read = lambda suffix: open(os.path.join(folder, name + suffix), "rb").read()
     head, note = read(".proof").split(b"\n\n", 1)
     lines = head.decode().split("\n")
     assert lines[0] == "c2sp.org/tlog-proof@v1" and lines[1].startswith("index "), "this is not a proof"
@@ -93,7 +94,7 @@ def check_proof(folder, kind, vkey):
             have = node(have, other)
         at, last = at >> 1, last >> 1
     assert last == 0 and have == root, "the entry is not in the tree"
-    if os.path.exists(os.path.join(folder, kind + ".salt")):
+    if os.path.exists(os.path.join(folder, name + ".salt")):
         text = b"sallyport audit detail 1\0" + kind.encode() + b"\0" + read(".detail")
         commitment = hmac.new(bytes.fromhex(read(".salt").decode()), text, "sha256").hexdigest()
         assert read(".entry").endswith(b'"d":"%s"}' % commitment.encode()), "the details are not those of the entry"
@@ -141,11 +142,11 @@ def main():
         if os.path.exists(os.path.join(folder, "tile")):
             print(check_tiles(folder, vkey), "entries fit")
             return 0
-        kinds = [name[:-6] for name in sorted(os.listdir(folder)) if name.endswith(".proof")]
-        assert kinds, "there is no proof in this folder"
-        for kind in kinds:
-            check_proof(folder, kind, vkey)
-            print(kind, "fits")
+        names = [name[:-6] for name in sorted(os.listdir(folder)) if name.endswith(".proof")]
+        assert names, "there is no proof in this folder"
+        for name in names:
+            check_proof(folder, name, vkey)
+            print(name, "fits")
         return 0
     except (AssertionError, ValueError, OSError) as wrong:
         print(wrong, file=sys.stderr)

@@ -20,7 +20,8 @@
 #define TILE_HEIGHT 8
 #define TILE_WIDTH  256
 
-#define OF_OBJECT 8 /* entries of one object, at most */
+#define OF_OBJECT 4096 /* entries of one object, at most: each is some files */
+#define NAME_SIZE 64
 
 struct covered {
 	char *note; /* the checkpoint's text; NULL: there is none, and the tree is that of all entries */
@@ -57,7 +58,7 @@ static void covered_clear(struct covered *covered)
 static bool is_wanted(const struct covered *covered, const struct store_audit_found *found)
 {
 	if (covered->object != NULL)
-		return covered->n_wanted < OF_OBJECT && streq(found->object, covered->object);
+		return streq(found->object, covered->object);
 	return covered->n_wanted < covered->n_numbers && found->n == covered->numbers[covered->n_wanted];
 }
 
@@ -88,8 +89,14 @@ static int take(void *arg, const struct store_audit_found *found, struct err *er
 				       (long long)found->n, (unsigned long long)covered->size);
 		return 0;
 	}
-	if (is_wanted(covered, found))
+	if (is_wanted(covered, found)) {
+		if (covered->object != NULL && covered->n_wanted == OF_OBJECT)
+			return err_set(err, ERR_LIMIT, "%s has more than %d entries: prove --tiles takes all",
+				       covered->object, OF_OBJECT);
+		if (found->kind[strspn(found->kind, "abcdefghijklmnopqrstuvwxyz.")]) /* it becomes a file's name */
+			return err_set(err, ERR_CORRUPT, "entry %lld has no kind of ours", (long long)found->n);
 		want(covered, found);
+	}
 	if (covered->bundles != NULL) {
 		const uint8_t length[2] = {(uint8_t)(found->length >> 8), (uint8_t)found->length};
 
@@ -148,18 +155,43 @@ static int load_tree(const char *database, struct covered *covered, struct err *
 	return 0;
 }
 
-static int write_text(const char *folder, const char *name, const char *suffix, const void *data, size_t length,
-		      struct err *err)
+static int write_text(const char *folder, const char *name, const void *data, size_t length, struct err *err)
 {
-	auto_free char *path = xasprintf("%s/%s%s", folder, name, suffix);
+	auto_free char *path = xasprintf("%s/%s", folder, name);
 	auto_close int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
 
 	return fd < 0 || write_all(fd, data, length) < 0 ? err_errno(err, "writing %s", path) : 0;
 }
 
+/* A part of a proof. What an earlier proof left would be taken for a part of this one. */
+static int write_part(const char *folder, const char *name, const char *suffix, const void *data, size_t length,
+		      struct err *err)
+{
+	auto_free char *path = xasprintf("%s/%s%s", folder, name, suffix);
+	auto_close int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+
+	if (fd < 0 && errno == EEXIST)
+		return err_set(err, ERR_CONFLICT, "%s is there already: write each proof to a folder of its own", path);
+	return fd < 0 || write_all(fd, data, length) < 0 ? err_errno(err, "writing %s", path) : 0;
+}
+
+/* Of several entries of one kind (calls, views) the first is KIND, the others are KIND.2, KIND.3 … */
+static void name_proof(const struct covered *covered, const struct wanted *wanted, char ret[NAME_SIZE])
+{
+	size_t nth = 1;
+
+	for (const struct wanted *before = covered->wanted; before < wanted; before++)
+		nth += streq(before->kind, wanted->kind);
+	if (nth == 1)
+		snprintf(ret, NAME_SIZE, "%s", wanted->kind);
+	else
+		snprintf(ret, NAME_SIZE, "%s.%zu", wanted->kind, nth);
+}
+
 static int write_proof(const struct covered *covered, const struct wanted *wanted, const char *folder, struct err *err)
 {
 	struct audit_hash hashes[AUDIT_TREE_DEPTH];
+	char name[NAME_SIZE];
 	char hex[SHA256_HEX_SIZE];
 	auto_buf struct buf proof = {0};
 	const size_t count = audit_tree_inclusion(covered->leaves, covered->size, wanted->index, hashes);
@@ -172,15 +204,16 @@ static int write_proof(const struct covered *covered, const struct wanted *wante
 	}
 	buf_putc(&proof, '\n');
 	buf_add(&proof, covered->note, covered->note_length);
-	int result = write_text(folder, wanted->kind, ".entry", wanted->entry, strlen(wanted->entry), err);
+	name_proof(covered, wanted, name);
+	int result = write_part(folder, name, ".entry", wanted->entry, strlen(wanted->entry), err);
 
 	if (result == 0)
-		result = write_text(folder, wanted->kind, ".proof", proof.data, proof.length, err);
+		result = write_part(folder, name, ".proof", proof.data, proof.length, err);
 	if (result < 0 || !wanted->salted)
 		return result;
 	hex_encode(wanted->salt, sizeof(wanted->salt), hex);
-	result = write_text(folder, wanted->kind, ".detail", wanted->detail, strlen(wanted->detail), err);
-	return result < 0 ? result : write_text(folder, wanted->kind, ".salt", hex, strlen(hex), err);
+	result = write_part(folder, name, ".detail", wanted->detail, strlen(wanted->detail), err);
+	return result < 0 ? result : write_part(folder, name, ".salt", hex, strlen(hex), err);
 }
 
 static int make_folder(const char *path, struct err *err)
@@ -269,7 +302,7 @@ static int write_tile(const char *folder, const struct tile *tile, struct err *e
 
 		result = make_folder(part, err);
 	}
-	return result < 0 ? result : write_text(folder, path, "", tile->data, tile->length, err);
+	return result < 0 ? result : write_text(folder, path, tile->data, tile->length, err);
 }
 
 /* One level's tiles; *count becomes that of the next level, whose hashes take the place of these. */
@@ -324,7 +357,7 @@ int audit_tiles(const char *database, const char *checkpoint, const char *folder
 		for (int level = 0; result == 0 && count > 0; level++)
 			result = write_level(folder, level, covered.leaves, &count, err);
 		result = result < 0 ? result
-				    : write_text(folder, "checkpoint", "", covered.note, covered.note_length, err);
+				    : write_text(folder, "checkpoint", covered.note, covered.note_length, err);
 	}
 	for (size_t i = 0; i < n_bundles; i++)
 		buf_clear(&covered.bundles[i]);

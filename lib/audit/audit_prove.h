@@ -1,7 +1,7 @@
 /*
  * audit_prove.h - the log for others: a proof for one run that shows nothing else, and the whole tree as static files.
  *
- * A proof is a folder with, for each entry of the run (run.begin, run.end):
+ * A proof is a folder with, for each entry of the run (run.begin, run.end, call, call.2 …):
  *
  *     run.end.entry    the bytes that were hashed
  *     run.end.proof    C2SP tlog-proof: index, hashes, checkpoint

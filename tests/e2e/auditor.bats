@@ -366,3 +366,17 @@ see() {
 	sp_start_gateway
 	sp_cli audit verify
 }
+
+@test "a proof of a run has each of its calls" {
+	local proof=$SP_DIR/calls run
+	from 203.0.113.7 run_code "$(code calls 'for i in range(9): tools.count.count(what=i)' '{servers: ["count"]}')"
+	run=$(last)
+	sp_cli checkpoint --state "$SP_DIR/signer"
+	prove() { sp_cli audit prove "$run" --checkpoint "$SP_DIR/signer/checkpoint" --output "$proof"; }
+	[[ $(prove) == "11 entries of execution $run are proven"* ]]
+	[ "$(cd "$proof" && echo *.proof)" = "call.2.proof call.3.proof call.4.proof call.5.proof call.6.proof call.7.proof call.8.proof call.9.proof call.proof run.begin.proof run.end.proof" ]
+	[ "$(cat "$proof"/call*.entry | jq .f.seq | sort -n | paste -sd' ')" = "1 2 3 4 5 6 7 8 9" ]
+	[ "$("$SP_ROOT/docs/audit_check.py" "$(cat "$SP_DIR/signer/vkey")" "$proof" | grep -c ' fits$')" = 11 ]
+	run -5 prove # what is there would be taken for a part of the new one
+	[[ $output == *"write each proof to a folder of its own"* ]]
+}
