@@ -79,6 +79,25 @@ conf_page() {
 	[[ $output == *"docs/sallyport.conf.5:"*"Ell"* ]]
 }
 
+@test "docs: quotes of man pages, their files, the order of the schema" {
+	rm docs/architecture.md
+	conf_page >docs/sallyport.conf.5
+	printf '\t{.name = "data_dir", .type = 1},\n\tPART(limits, pids, BIND_INT, 1, 2, "x"),\n' >lib/base/config.c
+	echo '/* config->limits.pids */' >lib/base/reads.c
+	clean docs
+	conf_page | sed 's/^The folder\.$/Write\n.Qq 20 , Qq true ./' >docs/sallyport.conf.5
+	found docs "docs/sallyport.conf.5:11: quotes are not in pairs, or one macro quotes another"
+	conf_page | sed 's/^The folder\.$/Write\n.Ql "20 .\n.Pq text; default: \\(dqx\\(dq/' >docs/sallyport.conf.5
+	found docs "docs/sallyport.conf.5:11: quotes are not in pairs, or one macro quotes another"
+	conf_page | sed 's,^\.Sh DESCRIPTION,&\n.Pa /etc/one.conf,' >docs/sallyport.conf.5
+	found docs "docs/sallyport.conf.5:1: /etc/one.conf is in DESCRIPTION or in FILES, not in both"
+	conf_page >docs/sallyport.conf.5
+	printf '%s\n' '-- Read it: who (owner), what (blob,' '-- run).' '--' 'CREATE TABLE owner (' 'CREATE TABLE run (' 'CREATE TABLE blob (' >schema.sql
+	found docs "schema.sql:1: the introduction names run, which is not there, or not in the order of the file"
+	sed -i 's/TABLE run/TABLE x/; s/TABLE blob/TABLE run/; s/TABLE x/TABLE blob/' schema.sql
+	clean docs
+}
+
 @test "docs: commands and options" {
 	rm docs/architecture.md
 	cat >cli/cmd_go.c <<-'EOF'

@@ -90,6 +90,36 @@ check_names() { # DOCUMENT
 	done < <(grep -noE '`make [a-z][a-z-]*' "$1" | sed 's/`make //' || true)
 }
 
+# Quotes come in pairs, and a macro that quotes takes the rest of its line: of two on a line the first has the second in it.
+check_quotes() { # PAGE
+	local line
+	while IFS= read -r line; do
+		finding "$1:$line: quotes are not in pairs, or one macro quotes another: a line for each"
+	done < <(awk '!/^\./ || /^\.\\"/ { next }
+		{ text = $0; gsub(/\\\(dq/, "", text) }
+		gsub(/"/, "\"", text) % 2 || gsub(/(^\.| )(Qq|Dq|Sq) /, "&", text) > 1 { print NR }' "$1")
+}
+
+# FILES has the places that DESCRIPTION names, and no other.
+check_places() { # PAGE
+	local place description files
+	places() { sed -n "/^\.Sh $2/,/^\.Sh /s/.*Pa \([^ ]*\.conf\).*/\1/p" "$1" | sort -u; }
+	description=$(places "$1" DESCRIPTION) files=$(places "$1" FILES)
+	while read -r place; do
+		[ -z "$place" ] || finding "$1:1: $place is in DESCRIPTION or in FILES, not in both"
+	done < <(comm -3 <(echo "$description") <(echo "$files") | tr -d '\t')
+}
+
+# The head of schema.sql names tables in the order of the file.
+check_schema() {
+	local name line last=0
+	while read -r name; do
+		line=$(grep -nE "^CREATE (VIRTUAL )?TABLE $name\b" schema.sql | cut -d: -f1)
+		[ "${line:-0}" -gt "$last" ] || finding "schema.sql:1: the introduction names $name, which is not there, or not in the order of the file"
+		last=${line:-$last}
+	done < <(sed -n '/^-- Read it/,/^--$/p' schema.sql | tr -d '\n' | sed 's/-- / /g' | grep -oE '\([a-z_, ]+\)' | tr -d '() ' | tr ',' '\n')
+}
+
 limits=lib/base/limits.def
 pages=(docs/*.[158])
 prose=(docs/man/*.mdoc)
@@ -100,6 +130,11 @@ fi
 [ ! -e docs/sallyport.conf.5 ] || check_members docs/sallyport.conf.5
 [ ! -e docs/sallyport.conf.5 ] || check_read
 [ ! -e docs/sallyport.conf.5 ] || [ ! -e "$limits" ] || check_limits docs/sallyport.conf.5
+[ ! -e docs/sallyport.conf.5 ] || check_places docs/sallyport.conf.5
+[ ! -e schema.sql ] || check_schema
+for page in "${pages[@]}" "${prose[@]}"; do
+	check_quotes "$page"
+done
 [ ! -e docs/man ] || check_commands docs/man
 for document in "${documents[@]}"; do
 	[ ! -e "$document" ] || check_names "$document"
