@@ -45,9 +45,9 @@ enum cli_exit {
 	CLI_OK = 0,
 	CLI_DIFFERENT = 1, /* replay: something differs; doctor: something is missing that stops a run */
 	CLI_USAGE = 2,     /* the command line is wrong; nothing was done */
-	CLI_FAILED = 3, /* no such id; further errors have the codes of err_info (lib/base/err.c), see sallyport(1) */
-	CLI_JUDGE_ERROR = 3, /* grade, replay: the judge or the sandbox failed, also when tried again */
-	CLI_INCOMPLETE = 5,  /* grade, replay: interrupted, a shard is missing, or results were not kept */
+	CLI_MISSING = 3,   /* no such id or path; other errors have the codes of err_info, see sallyport(1) */
+	CLI_INCOMPLETE = 5, /* grade, replay: interrupted, a shard is missing, or results were not kept */
+	CLI_JUDGE_ERROR = 13, /* grade, replay: the judge or the sandbox failed, also when tried again */
 	/* Only `run`, whose exit code is otherwise the program's own: */
 	CLI_RUN_TIME = 124,    /* wall or CPU time */
 	CLI_RUN_REFUSED = 125, /* refused, or the sandbox failed */
@@ -74,6 +74,7 @@ struct cli_option {
 	const char *value; /* placeholder in the usage: "SECONDS" */
 	const char *help;  /* what it does, in the imperative, then " [the default]"; no full stop */
 	const char *const *choices; /* CLI_STRING: the allowed values, ended by NULL; or NULL */
+	bool input;                 /* CLI_STRING, CLI_STRINGS: a path that must be there */
 };
 struct cli_group {
 	const struct cli_option *options; /* ended by {0} */
@@ -102,6 +103,7 @@ struct cli_command {
 	const struct cli_group *groups; /* ended by {0}; NULL: none */
 	size_t size;                    /* of the command's struct */
 	size_t min_args, max_args;      /* positional arguments; max SIZE_MAX: any number */
+	size_t n_inputs;                /* so many of them, the first, are paths that must be there, or "-" */
 	bool takes_rest;                /* "-- ARGUMENT…" is allowed */
 	bool audits;                    /* is called `audit NAME`, too */
 	/* `options` is the command's struct, filled in. */
@@ -110,8 +112,8 @@ struct cli_command {
 extern const struct cli_command *const cli_commands[]; /* ended by NULL */
 const struct cli_command *cli_command_find(const char *name); /* NULL: no such command */
 
-/* Fills `ret_options` (zeroed, command->size bytes). ERR_INVALID names the option. cli_options_clear gives repeatable
- * ones back. */
+/* Fills `ret_options` (zeroed, command->size bytes). ERR_INVALID names the option; ERR_NOT_FOUND: an input is not
+ * there. cli_options_clear gives repeatable ones back. */
 int cli_options_parse(const struct cli_command *command, int argc, char **argv, void *ret_options, struct err *err);
 void cli_options_clear(const struct cli_command *command, void *options);
 /* Usage, options and help of one command; the list of all commands. docs/man/page makes the manual out of what they

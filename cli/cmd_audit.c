@@ -50,7 +50,7 @@ static const struct cli_option audit_options[] = {
 	 .help = "select entries before then"},
 	{.name = "limit", .letter = 'n', .type = CLI_INT, .offset = FIELD(limit), .min = 1, .max = AUDIT_LIMIT_MAX,
 	 .value = "N", .help = "list at most N entries, the newest [20; all with --since]"},
-	{.name = "checkpoint", .type = CLI_STRING, .offset = FIELD(checkpoint), .value = "FILE",
+	{.name = "checkpoint", .type = CLI_STRING, .offset = FIELD(checkpoint), .value = "FILE", .input = true,
 	 .help = "certificate: prove against this checkpoint [" AUDIT_CHECKPOINT ", where it is]"},
 	{.name = "follow", .type = CLI_FLAG, .offset = FIELD(follow),
 	 .help = "list the oldest first, then each entry as it is written, until Ctrl-C"},

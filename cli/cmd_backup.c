@@ -25,7 +25,7 @@ static const struct cli_option backup_options[] = {
 	 .help = "copy secret.key, too, which can open sealed values and make download addresses"},
 	{.name = "full", .type = CLI_FLAG, .offset = offsetof(struct backup, full),
 	 .help = "read and compare contents again that the folder has already"},
-	{.name = "signer", .type = CLI_STRING, .offset = offsetof(struct backup, signer), .value = "DIR",
+	{.name = "signer", .type = CLI_STRING, .offset = offsetof(struct backup, signer), .value = "DIR", .input = true,
 	 .help = "compare with the checkpoints of this signer's folder"},
 	{0},
 };
@@ -131,6 +131,7 @@ const struct cli_command cmd_backup = {
 	.exits = "0 done\n"
 		"1 the copy was made, but the record does not fit its audit log\n"
 		"2 the command line is wrong, or DIR is the record's own folder\n"
+		"3 there is no record\n"
 		"7 another backup writes there\n"
 		"10 the disk is full\n"
 		"11 the record is damaged\n",
@@ -148,9 +149,10 @@ struct restore {
 };
 
 static const struct cli_option restore_options[] = {
-	{.name = "key", .type = CLI_STRING, .offset = offsetof(struct restore, key), .value = "FILE",
+	{.name = "key", .type = CLI_STRING, .offset = offsetof(struct restore, key), .value = "FILE", .input = true,
 	 .help = "take secret.key from FILE, if the backup has none"},
 	{.name = "erasures", .type = CLI_STRING, .offset = offsetof(struct restore, erasures), .value = "FROM",
+	 .input = true,
 	 .help = "repeat the erasures that followed the backup: FROM is the old data folder, or a file with the lines of forget --list"},
 	{.name = "before-upgrade", .type = CLI_FLAG, .offset = offsetof(struct restore, before_upgrade),
 	 .help = "take the copy of the database that its last upgrade kept, not a backup"},
@@ -301,7 +303,7 @@ const struct cli_command cmd_restore = {
 		"sallyport restore --before-upgrade\n",
 	.exits = "0 done\n"
 		"1 the record was restored, but does not fit its audit log\n"
-		"3 no upgrade left a copy\n"
+		"3 there is no such backup, or no upgrade left a copy\n"
 		"5 data_dir is not empty, or in use\n"
 		"8 the backup is of a newer release\n"
 		"10 the disk is full\n"
@@ -310,5 +312,6 @@ const struct cli_command cmd_restore = {
 	.size = sizeof(struct restore),
 	.min_args = 0,
 	.max_args = 1,
+	.n_inputs = 1,
 	.run = restore_run,
 };

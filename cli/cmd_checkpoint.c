@@ -26,7 +26,7 @@ static const struct cli_option checkpoint_options[] = {
 	 .help = "use this folder of the signer [" STATE_DEFAULT "]"},
 	{.name = "init", .type = CLI_STRING, .offset = offsetof(struct checkpoint, init), .value = "NAME",
 	 .help = "make the folder and a key for a log of this name, and print the public key"},
-	{.name = "key", .type = CLI_STRING, .offset = offsetof(struct checkpoint, key), .value = "FILE",
+	{.name = "key", .type = CLI_STRING, .offset = offsetof(struct checkpoint, key), .value = "FILE", .input = true,
 	 .help = "read the private key from FILE [in the signer's folder]"},
 	{.name = "anchor", .type = CLI_STRINGS, .offset = offsetof(struct checkpoint, anchors), .value = "ANCHOR",
 	 .help = "hand the checkpoint to file:PATH, command:TEXT or 'witness:KEY URL'; repeatable"},

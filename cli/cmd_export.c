@@ -28,7 +28,7 @@ static const struct cli_option export_options_table[] = {
 	{.name = "move", .type = CLI_FLAG, .offset = offsetof(struct export_options, move),
 	 .help = "move one drained --owner to another host: add tokens, snippets, conversations and files"},
 	{.name = "checkpoint", .type = CLI_STRING, .offset = offsetof(struct export_options, checkpoint),
-	 .value = "FILE",
+	 .value = "FILE", .input = true,
 	 .help = "prove the runs' audit entries against this signed checkpoint"},
 	{0},
 };
@@ -304,12 +304,13 @@ const struct cli_command cmd_import = {
 		"sallyport import --move alice.bundle\n",
 	.exits = "0 done\n"
 		"2 the command line is wrong, or a file is not a valid bundle\n"
-		"3 the database cannot be written\n"
+		"3 there is no such file, or no data folder\n"
 		"5 --move: the owner has conversations here\n"
 		"6 the disk has no room for it\n",
 	.groups = import_groups,
 	.size = sizeof(struct import_options),
 	.min_args = 1,
 	.max_args = SIZE_MAX,
+	.n_inputs = SIZE_MAX,
 	.run = import_run,
 };

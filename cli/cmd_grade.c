@@ -26,6 +26,7 @@ static const struct cli_option grade_options_table[] = {
 	{.name = "no-cache", .type = CLI_FLAG, .offset = offsetof(struct grade_options, no_cache),
 	 .help = "compile everything, and keep no executables"},
 	{.name = "samples", .type = CLI_STRING, .offset = offsetof(struct grade_options, samples), .value = "FILE",
+	 .input = true,
 	 .help = "TASKS: grade these completions [the tasks' own solutions]"},
 	{.name = "strict", .type = CLI_FLAG, .offset = offsetof(struct grade_options, strict),
 	 .help = "PACKAGE: a warning is a failure"},
@@ -34,6 +35,7 @@ static const struct cli_option grade_options_table[] = {
 	{.name = "require-split", .type = CLI_FLAG, .offset = offsetof(struct grade_options, require_split),
 	 .help = "TASKS: skip samples whose tests cannot run in a process of their own"},
 	{.name = "checkers", .type = CLI_STRING, .offset = offsetof(struct grade_options, checkers), .value = "FOLDER",
+	 .input = true,
 	 .help = "TASKS: let the program FOLDER/TASK_ID.* decide which output is right, where there is one"},
 	{.name = "solution", .type = CLI_STRING, .offset = offsetof(struct grade_options, solution), .value = "MEMBER",
 	 .help = "TASKS: grade this member of each task [canonical_solution or code]"},
@@ -57,6 +59,7 @@ static const struct cli_option grade_options_table[] = {
 	{.name = "shard", .type = CLI_STRING, .offset = offsetof(struct grade_options, shard), .value = "K/N",
 	 .help = "TASKS: grade only the Kth of N parts; /N: the batch system sets K"},
 	{.name = "merge", .type = CLI_STRINGS, .offset = offsetof(struct grade_options, merge), .value = "FILE",
+	 .input = true,
 	 .help = "TASKS: run nothing, report the results that shards stored in FILE; repeatable"},
 	{0},
 };
@@ -195,11 +198,13 @@ const struct cli_command cmd_grade = {
 	.exits = "0 all submissions are as expected, or every sample or case passed\n"
 		"1 one is not, or did not\n"
 		"2 the command line is wrong, or the input cannot be read\n"
-		"3 a judge error remained\n"
-		"5 interrupted, or results could not be stored\n",
+		"3 there is no such package, file or submission\n"
+		"5 interrupted, or results could not be stored\n"
+		"13 a judge error remained\n",
 	.groups = grade_groups,
 	.size = sizeof(struct grade_options),
 	.min_args = 1,
 	.max_args = SIZE_MAX,
+	.n_inputs = 1,
 	.run = grade_run_command,
 };

@@ -7,7 +7,7 @@
 
 const struct cli_option replay_normaliser_options[] = {
 	{.name = "normalisers", .type = CLI_STRINGS, .offset = offsetof(struct replay_normalisers, files),
-	 .value = "FILE",
+	 .value = "FILE", .input = true,
 	 .help = "apply a project's own normalisers (JSON) after the built-in ones; repeatable"},
 	{0},
 };

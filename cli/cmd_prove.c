@@ -15,6 +15,7 @@ struct prove {
 
 static const struct cli_option prove_options[] = {
 	{.name = "checkpoint", .type = CLI_STRING, .offset = offsetof(struct prove, checkpoint), .value = "FILE",
+	 .input = true,
 	 .help = "prove against this checkpoint [" CHECKPOINT_DEFAULT "]"},
 	{.name = "output", .letter = 'o', .type = CLI_STRING, .offset = offsetof(struct prove, output), .value = "DIR",
 	 .help = "write the proof to this folder, which is made"},

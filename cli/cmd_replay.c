@@ -43,19 +43,19 @@ static const struct cli_option replay_options_table[] = {
 	{.name = "fail-fast", .type = CLI_FLAG, .offset = FIELD(fail_fast), .help = "stop at the first difference"},
 	{.name = "shard", .type = CLI_STRING, .offset = FIELD(shard), .value = "K/N",
 	 .help = "run only the Kth of N parts; /N: the batch system sets K"},
-	{.name = "merge", .type = CLI_STRINGS, .offset = FIELD(merge), .value = "FILE",
+	{.name = "merge", .type = CLI_STRINGS, .offset = FIELD(merge), .value = "FILE", .input = true,
 	 .help = "run nothing, report the results that shards stored in FILE; repeatable"},
 	{.name = "runner", .type = CLI_STRINGS, .offset = FIELD(runners), .value = "NAME=PATH",
 	 .help = "use the interpreter at PATH for the language NAME; repeatable: one replay follows the other"},
 	{.name = "first-bad", .type = CLI_FLAG, .offset = FIELD(first_bad),
 	 .help = "find the first --runner that differs, in a list from good to bad"},
-	{.name = "old-runners", .type = CLI_STRING, .offset = FIELD(old_runners), .value = "FOLDER",
+	{.name = "old-runners", .type = CLI_STRING, .offset = FIELD(old_runners), .value = "FOLDER", .input = true,
 	 .help = "judge speed and memory against the runner files in FOLDER [the record; with --runner: the configured runners]"},
 	{.name = "deterministic", .type = CLI_FLAG, .offset = FIELD(deterministic),
 	 .help = "fix clock, random bytes, hash seed, addresses and the number of processors (1)"},
 	{.name = "live", .type = CLI_FLAG, .offset = FIELD(live),
 	 .help = "let the real servers answer calls of tools, instead of the record: they may act"},
-	{.name = "upstream", .type = CLI_STRING, .offset = FIELD(upstream_file), .value = "FILE",
+	{.name = "upstream", .type = CLI_STRING, .offset = FIELD(upstream_file), .value = "FILE", .input = true,
 	 .help = "with --live, read the list of MCP servers from FILE [upstream.file]"},
 	{.name = "secret", .type = CLI_STRINGS, .offset = FIELD(secrets), .value = "NAME[=VALUE]",
 	 .help = "give the value of a secret that the runs used [the environment variable NAME]; repeatable"},
@@ -250,8 +250,9 @@ const struct cli_command cmd_replay = {
 		"sallyport replay --tool 'github.*' --live\n",
 	.exits = "0 all are identical or equal after normalising, or were blessed\n"
 		"1 something differs or is flaky\n"
-		"3 the sandbox or the record failed\n"
-		"5 incomplete: interrupted, a shard is missing, or results could not be stored\n",
+		"3 no such execution\n"
+		"5 incomplete: interrupted, a shard is missing, or results could not be stored\n"
+		"13 the sandbox or the record failed\n",
 	.groups = replay_groups,
 	.size = sizeof(struct replay_options),
 	.max_args = SIZE_MAX,

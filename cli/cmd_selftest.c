@@ -83,7 +83,7 @@ static int choose(const struct selftest *command, struct probe_list *list, struc
 		}
 	}
 	if (n == 0)
-		return err_set(err, ERR_INVALID, "no probe has a name that begins with %s", common->args[0]);
+		return err_set(err, ERR_NOT_FOUND, "no probe has a name that begins with %s", common->args[0]);
 	list->chosen = n;
 	return 0;
 }

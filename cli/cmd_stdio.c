@@ -18,6 +18,7 @@ struct stdio_options {
 };
 static const struct cli_option stdio_options[] = {
 	{.name = "workspace", .type = CLI_STRING, .offset = offsetof(struct stdio_options, workspace), .value = "DIR",
+	 .input = true,
 	 .help = "let programs see and change the files of this folder"},
 	{.name = "workspace-allow", .type = CLI_STRINGS, .offset = offsetof(struct stdio_options, allow),
 	 .value = "PATTERN",

@@ -38,6 +38,7 @@ struct upstream_options {
 
 static const struct cli_option options_table[] = {
 	{.name = "paste", .type = CLI_STRING, .offset = offsetof(struct upstream_options, paste), .value = "FILE",
+	 .input = true,
 	 .help = "add: take the servers of a client's mcpServers file; - is standard input"},
 	{.name = "into", .type = CLI_STRING, .offset = offsetof(struct upstream_options, into), .value = "FOLDER",
 	 .help = "add: install packages below this folder [servers, next to the configuration]"},

@@ -25,13 +25,15 @@ struct verify {
 };
 
 static const struct cli_option verify_options[] = {
-	{.name = "signer", .type = CLI_STRING, .offset = offsetof(struct verify, signer), .value = "DIR",
+	{.name = "signer", .type = CLI_STRING, .offset = offsetof(struct verify, signer), .value = "DIR", .input = true,
 	 .help = "compare with the checkpoints in this folder of the signer, or a copy of it"},
 	{.name = "key", .type = CLI_STRINGS, .offset = offsetof(struct verify, keys), .value = "KEY",
 	 .help = "use this public key of the log or of a witness (NAME+ID+base64); repeatable"},
 	{.name = "anchor", .type = CLI_STRINGS, .offset = offsetof(struct verify, anchors), .value = "FILE",
+	 .input = true,
 	 .help = "compare with checkpoints that were kept elsewhere; repeatable"},
 	{.name = "certificate", .type = CLI_STRING, .offset = offsetof(struct verify, certificate), .value = "FILE",
+	 .input = true,
 	 .help = "check this certificate of erasures, too (sallyport audit certificate)"},
 	{.name = "metrics", .type = CLI_STRING, .offset = offsetof(struct verify, metrics), .value = "FILE",
 	 .help = "write figures for Prometheus (node_exporter's textfile collector) to FILE"},

@@ -48,6 +48,8 @@ bool grade_put_line(struct grading *grading, struct json_object *line, struct re
 void grade_put_summary(struct grading *grading, struct json_object *line, double seconds);
 /* The member "verdicts": how many of each, without those that did not occur. */
 void grade_add_verdicts(struct json_object *object, const size_t counts[GRADE_VERDICTS]);
+/* Prints why nothing was graded; the exit code: a submission is not there, or the input is wrong. */
+int grade_refuse(const struct err *err);
 int grade_jobs(const struct grade_options *options);
 struct grade_dial grade_dial(struct grading *grading);
 /* A private jailer will allow so much. Before the first connection. */

@@ -262,10 +262,8 @@ static int judge_package(struct judging *judging, struct grade_package *package,
 		.warning = on_warning,
 		.arg = judging,
 	};
-	if (grade_judge_open(judge, options->common.args + 1, options->common.n_args - 1, err) < 0) {
-		cli_complain(err);
-		return CLI_USAGE;
-	}
+	if (grade_judge_open(judge, options->common.args + 1, options->common.n_args - 1, err) < 0)
+		return grade_refuse(err);
 	grade_warn(judge, options->common.n_args == 1, on_warning, judging);
 	/* A private jailer has to allow what the package says. */
 	double limit = judge->time_limit ? judge->time_limit : GRADE_FREE_SECONDS;

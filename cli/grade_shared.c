@@ -47,6 +47,11 @@ struct grade_dial grade_dial(struct grading *grading)
 	return (struct grade_dial){connect_jailer, grading};
 }
 
+int grade_refuse(const struct err *err)
+{
+	return cli_complain(err) == CLI_MISSING ? CLI_MISSING : CLI_USAGE;
+}
+
 int grade_jobs(const struct grade_options *options)
 {
 	return (int)(options->jobs ? options->jobs : MIN(sysconf(_SC_NPROCESSORS_ONLN), GRADE_JOBS_MAX));

@@ -7,6 +7,7 @@
  * case compares it; else the verdict is what the run's own end says, and WA where that is the same. Lines come in the
  * order of submissions, and of the cases' names.
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
@@ -335,6 +336,8 @@ static int read_submissions(struct suite *suite, struct err *err)
 		one->path = common->args[i + 1];
 		auto_close int fd = open(one->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 
+		if (fd < 0 && errno == ENOENT)
+			return err_set(err, ERR_NOT_FOUND, "%s: %s", one->path, strerror(errno));
 		if (fd < 0)
 			return err_errno(err, "%s", one->path);
 		result = run_runner_choose(suite->runners, suite->grading->options->language, one->path, fd, &runner,
@@ -412,8 +415,7 @@ int grade_suite_run(struct grading *grading, struct err *err)
 	if (result == 0)
 		result = read_submissions(&suite, err);
 	if (result < 0) {
-		cli_complain(err);
-		result = CLI_USAGE;
+		result = grade_refuse(err);
 	} else {
 		result = run_suite(&suite, err);
 	}

@@ -8,12 +8,17 @@
  * arguments; "--" ends them, and what follows it is the command's `rest` (the arguments of a program that is to
  * be run), not more positional arguments. A lone "-" is positional: standard input.
  *
+ * What a table calls an input is looked for before the command begins, so that a path which is not there has the same
+ * exit code everywhere.
+ *
  * Positional arguments are gathered at the front of argv, in order, so that nothing is allocated but the arrays of
  * repeatable options, which hold at most as many values as there are arguments.
  */
 #include "cli.h"
 
+#include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "lib/base/util.h"
 
@@ -156,6 +161,38 @@ static int option_parse(const struct cli_command *command, int argc, char **argv
 	return value_set(option, value, (char *)options + offset, (size_t)argc, err);
 }
 
+static int input_check(const char *path, struct err *err)
+{
+	if (streq(path, "-") || access(path, F_OK) == 0 || (errno != ENOENT && errno != ENOTDIR))
+		return 0;
+	return err_set(err, ERR_NOT_FOUND, "%s: %s", path, strerror(errno));
+}
+
+/* What a command reads is there, or it does not begin. */
+static int inputs_check(const struct cli_command *command, const void *options, struct err *err)
+{
+	const struct cli_common *common = options;
+	struct cli_group group;
+	int result = 0;
+
+	for (size_t i = 0; result == 0 && i < MIN(common->n_args, command->n_inputs); i++)
+		result = input_check(common->args[i], err);
+	for (size_t n = 0; group_at(command, n, &group); n++) {
+		for (const struct cli_option *option = group.options; option->name; option++) {
+			const void *field = (const char *)options + group.offset + option->offset;
+			const struct bind_strings *strings = field;
+
+			if (!option->input || result < 0)
+				continue;
+			if (option->type == CLI_STRING && *(const char *const *)field)
+				result = input_check(*(const char *const *)field, err);
+			for (size_t i = 0; option->type == CLI_STRINGS && result == 0 && i < strings->count; i++)
+				result = input_check(strings->items[i], err);
+		}
+	}
+	return result;
+}
+
 int cli_options_parse(const struct cli_command *command, int argc, char **argv, void *ret_options, struct err *err)
 {
 	struct cli_common *common = ret_options;
@@ -187,7 +224,7 @@ int cli_options_parse(const struct cli_command *command, int argc, char **argv, 
 			       common->args[command->max_args], command->name);
 	if (common->rest && !command->takes_rest)
 		return err_set(err, ERR_INVALID, "%s takes nothing behind '--'", command->name);
-	return 0;
+	return inputs_check(command, ret_options, err);
 }
 
 void cli_options_clear(const struct cli_command *command, void *options)
@@ -211,6 +248,7 @@ void cli_options_clear(const struct cli_command *command, void *options)
 #define EXIT_COLUMNS   7  /* of "  128+N" */
 #define EXIT_OK        "0 done\n"
 #define EXIT_USAGE     "2 the command line or the configuration is wrong\n"
+#define EXIT_MISSING   "3 a file or folder that it reads is not there\n"
 
 static void usage_option(const struct cli_option *option, FILE *out)
 {
@@ -249,9 +287,22 @@ static void usage_exit(const char *line, FILE *out)
 	fputc('\n', out);
 }
 
-static void usage_exits(const char *exits, FILE *out)
+static bool has_inputs(const struct cli_command *command)
 {
-	bool usage = false;
+	struct cli_group group;
+	bool any = command->n_inputs > 0;
+
+	for (size_t n = 0; group_at(command, n, &group); n++)
+		for (const struct cli_option *option = group.options; option->name; option++)
+			any |= option->input;
+	return any;
+}
+
+/* What every command has (2), and every command that reads files (3), is said where its own list lacks it. */
+static void usage_exits(const struct cli_command *command, FILE *out)
+{
+	const char *exits = command->exits;
+	bool usage = false, missing = !has_inputs(command);
 
 	fputs("\nExit codes:\n", out);
 	for (const char *line = exits ? exits : EXIT_OK; *line; line += strcspn(line, "\n") + 1) {
@@ -259,11 +310,16 @@ static void usage_exits(const char *exits, FILE *out)
 
 		if (code > CLI_USAGE && !usage)
 			usage_exit(EXIT_USAGE, out);
+		if (code > CLI_MISSING && !missing)
+			usage_exit(EXIT_MISSING, out);
 		usage |= code >= CLI_USAGE;
+		missing |= code >= CLI_MISSING;
 		usage_exit(line, out);
 	}
 	if (!usage)
 		usage_exit(EXIT_USAGE, out);
+	if (!missing)
+		usage_exit(EXIT_MISSING, out);
 	fputs("Other exit codes: sallyport(1).\n", out);
 }
 
@@ -296,7 +352,7 @@ void cli_usage(const struct cli_command *command, FILE *out)
 		end = strchr(line, '\n');
 		fprintf(out, "  %.*s\n", (int)(end - line), line);
 	}
-	usage_exits(command->exits, out);
+	usage_exits(command, out);
 }
 
 int cli_complain(const struct err *err)
@@ -314,9 +370,9 @@ int cli_run(const struct cli_command *command, int argc, char **argv)
 	int result = 0;
 
 	if (cli_options_parse(command, argc, argv, options, &err) < 0) {
-		cli_complain(&err);
+		result = cli_complain(&err);
 		cli_options_clear(command, options);
-		return CLI_USAGE;
+		return result == CLI_MISSING ? result : CLI_USAGE;
 	}
 	if (((struct cli_common *)options)->help)
 		cli_usage(command, stdout);

@@ -486,7 +486,7 @@ static int read_document(const char *path, struct json_object **ret, char **ret_
 	int result = read_file_at(AT_FDCWD, path, CONFIG_BYTES_MAX, &text, &length, err);
 
 	if (result == -ERR_NOT_FOUND)
-		return err_set(err, ERR_SYSTEM,
+		return err_set(err, ERR_NOT_FOUND,
 				"there is no configuration %s: name another file with --config or in SALLYPORT_CONFIG",
 				path);
 	if (result == -ERR_SYSTEM && errno == EACCES)

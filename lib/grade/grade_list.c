@@ -86,7 +86,7 @@ static int add_named(struct grade_judge *judge, const char *name, struct err *er
 		return add(judge, trimmed, below, true, err);
 	}
 	if (stat(name, &st))
-		return err_set(err, ERR_INVALID, "%s is neither below submissions/ nor a file or folder", name);
+		return err_set(err, ERR_NOT_FOUND, "%s is neither below submissions/ nor a file or folder", name);
 	return add(judge, name, name, true, err);
 }
 

@@ -450,7 +450,7 @@ test('replay --live asks the real servers, --record keeps what they answer', { t
 	writeFileSync(away, JSON.stringify({ mcpServers: { prices: { command: '/nonexistent', jail: false } } }), { mode: 0o600 });
 	const unavailable = await replay('--live', '--upstream', away);
 	assert.equal(unavailable.class, 'sandbox_error');
-	assert.equal(unavailable.code, 3);
+	assert.equal(unavailable.code, 13);
 	assert.match(unavailable.reason, /--live: the server prices: .*nonexistent/);
 	for (const [options, says] of [
 		[['--upstream', file], /without --live the record answers/],

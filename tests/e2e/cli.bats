@@ -131,6 +131,85 @@ Operate a server" ]
 	[[ $output == *SALLYPORT_FROB* ]]
 }
 
+# Of each command that takes a path or an id, one that is not there. `run` has exit codes of its own, see there; a filter that selects nothing is fine.
+@test "what does not exist is exit code 3 in every command" {
+	local id=01932c00-0000-7000-8000-000000000000 line words wrong=0 command
+	mkdir data
+	echo '{"mcpServers": {}}' >upstream.json
+	chmod 600 upstream.json
+	echo '{"data_dir": "data", "upstream": {"file": "upstream.json"}}' >config.json
+	sallyport token add --config config.json --owner ann >token
+	sallyport checkpoint --state signer --init test.example/audit >vkey
+	sallyport checkpoint --config config.json --state signer >checkpoint
+	cat >table <<-END
+		audit certificate --owner ann
+		audit certificate --checkpoint nowhere
+		backup --signer nowhere backup
+		cancel $id
+		checkpoint --state nowhere
+		checkpoint --state signer --key nowhere
+		diff $id
+		drain --end --owner bob
+		export --output bundle $id
+		export --output bundle --all --checkpoint nowhere
+		files --owner ann --conversation chat report.csv
+		forget --yes --owner bob
+		forget --yes --owner ann --conversation chat
+		forget --yes --execution $id
+		grade nowhere
+		grade --merge nowhere -
+		grade --samples nowhere -
+		grade --checkers nowhere -
+		import nowhere
+		import --move nowhere
+		normalisers --normalisers nowhere
+		promote --suite suite $id
+		promote --suite suite --all --normalisers nowhere
+		prove --output proof $id
+		prove --tiles tiles --checkpoint nowhere
+		replay $id
+		replay --all --merge nowhere
+		replay --all --old-runners nowhere
+		replay --all --live --upstream nowhere
+		replay --all --normalisers nowhere
+		restore nowhere
+		restore --key nowhere backup
+		restore --erasures nowhere backup
+		restore --before-upgrade
+		selftest no-such-probe
+		show $id
+		show --owner ann --conversation chat
+		snippet promote chart --owner ann
+		snippet remove chart
+		stdio --workspace nowhere
+		tag good $id
+		token revoke $id
+		undo $id
+		upstream add --paste nowhere
+		upstream tools nowhere
+		upstream accept nowhere
+		upstream call nowhere tool
+		verify nowhere
+		verify --signer nowhere
+		verify --anchor nowhere
+		verify --certificate nowhere
+	END
+	mkdir backup
+	while read -r line; do
+		read -ra words <<<"$line"
+		run sallyport "${words[@]}" --config config.json </dev/null
+		[ "$status" = 3 ] && [[ $output == "sallyport: "* && $(wc -l <<<"$output") = 1 ]] || { wrong=1 && echo "$line: $status: $output"; }
+	done <table
+	[ "$wrong" = 0 ]
+	# The others take neither; but each reads a configuration.
+	run comm -23 <(commands | sort) <(cut -d' ' -f1 table | sort -u)
+	[ "$(xargs <<<"$output")" = "doctor gc help log owners ps run setup stats version" ]
+	for command in doctor gc log ps stats verify "owners list"; do
+		# shellcheck disable=SC2086 # a verb is a word of its own
+		run -3 sallyport $command --config nowhere.json
+	done
+}
+
 @test "the first token makes the database, which then can be read" {
 	mkdir data
 	echo '{"data_dir": "data"}' >config.json

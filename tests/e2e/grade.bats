@@ -199,7 +199,7 @@ print(int(input()) + 1)' >p/submissions/accepted/b.py
 	echo 'print(sum(map(float, input().split())))' >mine.py
 	judge 0 "$PACKAGES/sums" "$PWD/mine.py" wrong_answer/int.py
 	[ "$(of "$PWD/mine.py" '[.verdict, .expected, .as_expected] | tojson')" = '["AC",null,null]' ]
-	judge 2 "$PACKAGES/sums" nowhere.py
+	judge 3 "$PACKAGES/sums" nowhere.py
 	[[ $stderr == *"nowhere.py is neither below submissions/ nor a file"* ]]
 }
 
@@ -225,7 +225,7 @@ print(int(input()) + 1)' >p/submissions/accepted/b.py
 	rm -r q/submissions/accepted
 	mkdir -p q/submissions/wrong_answer
 	echo 'print(1)' >q/submissions/wrong_answer/a.py
-	judge 3 q
+	judge 13 q
 	[[ $stderr == *"--time-limit"* ]]
 	judge 0 --time-limit 3 q
 }

@@ -91,7 +91,7 @@ format() {
 	printf 'import helper, sys\nsys.exit(helper.right(sys.stdin.read()))\n' >checkers/8_x/main.py
 	printf 'def right(text):\n    return 42 if text.strip() in ("4", "12") else 43 if text else 9\n' >checkers/8_x/helper.py
 	jq -cn '("7", "8/x") as $id | ("print(4)", "print(12)", "print(5)", "pass") | {task_id: $id, solution: .}' >samples.jsonl
-	judge 3 tasks.jsonl --samples samples.jsonl --checkers checkers
+	judge 13 tasks.jsonl --samples samples.jsonl --checkers checkers
 	[ "$(jq -r 'select(.task_id) | .verdict' <<<"$output" | paste -sd ' ')" = "AC AC WA WA AC AC WA JE" ] # it says nothing of no output
 	judge 1 tasks.jsonl --samples samples.jsonl
 	[ "$(jq -r 'select(.task_id) | .verdict' <<<"$output" | paste -sd ' ')" = "AC WA WA WA AC WA WA WA" ]
@@ -113,7 +113,7 @@ format() {
 	[ "$(tail -1 <<<"$output" | jq .summary.passed)" = 1 ]
 	[ "$(grep -c 'this user has no cgroup: each program runs in a jail of its own' <<<"$stderr")" = 1 ]
 	# A user who said no gets none.
-	run -3 --separate-stderr "${as[@]}" SALLYPORT_JAILER_WEAKER_LIMITS=false "$SP_BIN/sallyport" grade --json tasks.jsonl
+	run -13 --separate-stderr "${as[@]}" SALLYPORT_JAILER_WEAKER_LIMITS=false "$SP_BIN/sallyport" grade --json tasks.jsonl
 }
 
 @test "an unknown layout is refused with those that are known" {

@@ -241,7 +241,7 @@ busy() {
 		print(int(input()) + 1)
 	END
 	ln -s /etc/passwd p/submissions/accepted/passwd.py
-	judge 3 p
+	judge 13 p
 	[ "$(of accepted/include.cpp .verdict)" = CE ]
 	[ "$(of accepted/incbin.c .verdict)" = CE ]
 	[ "$(of accepted/look.py .verdict)" = AC ]
@@ -278,7 +278,7 @@ gone() {
 		seen+="$status $(of accepted/a.bash .verdict) "
 	done
 	echo "$output"
-	[ "$seen" = "0 AC 3 JE " ]
+	[ "$seen" = "0 AC 13 JE " ]
 	[[ "$(of accepted/a.bash .message)" == "the sandbox of the submission failed: "* ]]
 }
 

@@ -22,7 +22,7 @@ load grade.bash
 	[[ "$(of accepted/empty .message)" == *"has no files" ]]
 	# What validation needs and is not there is the package's fault, and no comparison takes its place.
 	rm -r tour/output_validators
-	judge 3 tour
+	judge 13 tour
 	[[ $stderr == *"validation is custom, but output_validators/ has no program"* ]]
 }
 
@@ -35,7 +35,7 @@ load grade.bash
 	[ "$(of rejected/floods.py '[.verdict, .as_expected] | tojson')" = '["OLE",true]' ]
 	cp -a "$PACKAGES/lookup" lookup
 	ln -s /etc/passwd lookup/data/secret/small/1.files/more/passwd
-	judge 3 lookup accepted/a.cpp
+	judge 13 lookup accepted/a.cpp
 	[[ "$(of accepted/a.cpp .message)" == *"leads out of the package"* ]]
 }
 

@@ -158,7 +158,7 @@ load grade.bash
 	[ "$(of mine/a.py '[.verdict, .score] | tojson')" = '["AC",50]' ]
 	# In the secret data it is the judge's error.
 	echo 9 >p/data/secret/1.ans
-	judge 3 p
+	judge 13 p
 	[ "$(of mine/a.py '[.case, .message] | tojson')" = '["secret/1","the validator gave a score and did not accept"]' ]
 }
 

@@ -304,7 +304,7 @@ no_pass() {
 	[[ $stderr == *"holds no tasks"* ]]
 	head -c 40 "$TASKS/humaneval.jsonl" | gzip | head -c 30 >cut.jsonl.gz
 	grade 2 cut.jsonl.gz
-	grade 2 nowhere.jsonl
+	grade 3 nowhere.jsonl
 	echo '{"task_id": "Small/1", "completion": ""}' >samples.jsonl
 	grade 2 "$TASKS/humaneval.jsonl" --samples samples.jsonl
 	[[ $stderr == *"there is no task Small/1"* ]]

@@ -13,18 +13,18 @@ load grade.bash
 		small p 'validation: custom'
 		mkdir -p p/output_validators
 		printf 'import os, sys\n%s\n' "$kind" >p/output_validators/v.py
-		judge 3 p
+		judge 13 p
 		[ "$(of accepted/a.py .verdict)" = JE ]
 		rm -r p
 	done
 	small p 'validation: custom'
 	mkdir -p p/output_validators
 	printf 'import sys\nopen("/etc/x", "w")\n' >p/output_validators/v.py
-	judge 3 p
+	judge 13 p
 	[[ "$(of accepted/a.py .message)" == *"exited with status 1"* ]]
 	echo 'int main( {' >p/output_validators/v.cpp
 	rm p/output_validators/v.py
-	judge 3 p
+	judge 13 p
 	[[ $stderr == *"the output validator cannot be used"* ]]
 }
 
@@ -35,7 +35,7 @@ load grade.bash
 		sed -i 1d p/problem.yaml
 		mkdir -p p/output_validators
 		echo "$body" >p/output_validators/v.py
-		judge 3 p
+		judge 13 p
 		[[ "$(of accepted/a.py '[.verdict, .message] | join(" ")')" == "JE the validator failed: "* ]]
 		rm -r p
 	done
@@ -71,7 +71,7 @@ both() {
 	[ "$(of wrong_answer/odd.py .verdict)" = WA ]
 	# One that fails is the judge's error, whatever the others say.
 	echo 'import sys; sys.exit(7)' >p/output_validators/y.py
-	judge 3 p accepted
+	judge 13 p accepted
 	[ "$(of accepted/a.py .verdict)" = JE ]
 }
 
@@ -100,7 +100,7 @@ both() {
 		}
 	END
 	for n in 3 7 8; do echo "print($n)" >"p/submissions/accepted/$n.py"; done
-	judge 3 p
+	judge 13 p
 	[ "$(jq -r 'select(.submission) | .verdict' <<<"$output" | paste -sd' ')" = "WA PE JE AC" ]
 	# A copy of it that speaks the package format's codes has the format's arguments, too.
 	local define
@@ -206,7 +206,7 @@ both() {
 	local said
 	for said in "AC nan" "AC inf" "AC" "OK 3" ""; do
 		printf 'print("%s")\n' "$said" >p/graders/grade.py
-		judge 3 p
+		judge 13 p
 		[ "$(of accepted/a.py '[.verdict, .score, .message] | tojson')" = '["JE",0,"data/secret: the grader printed no verdict and score"]' ]
 	done
 }

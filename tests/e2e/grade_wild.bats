@@ -40,7 +40,7 @@ load grade.bash
 	case_of p/data/sample 1 1 2
 	printf 'on_reject: continue\ngrading: custom\ngrader_flags: ignore_sample\n' >p/data/testdata.yaml
 	printf 'grading: default\n' | tee p/data/sample/testdata.yaml >p/data/secret/testdata.yaml
-	judge 3 p
+	judge 13 p
 	[[ $stderr == *"the grader cannot be used"*"Python 2"* ]]
 	rm p/graders/old.py
 	printf 'import sys\nassert sys.argv[1:] == ["ignore_sample"]\nprint("AC", 10 * len(sys.stdin.readlines()))\n' >p/graders/new.py
@@ -77,13 +77,13 @@ load grade.bash
 	mkdir -p p/output_validators/v
 	printf '#!/bin/sh\nln -s v.sh run\n' >p/output_validators/v/build
 	echo 'exit 42' >p/output_validators/v/v.sh
-	judge 3 p
+	judge 13 p
 	mv p/output_validators/v/{v.sh,run} # no fault of a build that makes nothing
 	echo : >p/output_validators/v/build
 	sed -i '1i #!/bin/sh' p/output_validators/v/run
 	judge 0 p
 	rm p/output_validators/v/run
-	judge 3 p
+	judge 13 p
 	[[ $stderr == *"the output validator cannot be used: its build made no file called run"* ]]
 }
 
@@ -131,7 +131,7 @@ load grade.bash
 @test "a case without an answer: the judge's error says which file is missing" {
 	small p
 	echo 3 >p/data/secret/2.in
-	judge 3 p
+	judge 13 p
 	[ "$(of accepted/a.py '[.verdict, .case, .message] | tojson')" = '["JE","secret/2","data/secret/2.in has no answer: data/secret/2.ans is missing"]' ]
 }
 

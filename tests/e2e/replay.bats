@@ -245,7 +245,7 @@ setup() {
 	[ "$(jq -r 'select(.class == "faster") | .differences[0].recorded' <<<"$output")" -lt 60000000 ]
 	# An old side that cannot run is no result.
 	jq '(.run, .show_run) = ["/nowhere"]' "$SP_ROOT/jail/runners/python.json" >"$slow/python.json"
-	replay 3 --all --compare default,cpu --old-runners "$slow"
+	replay 13 --all --compare default,cpu --old-runners "$slow"
 	[[ "$(jq -r 'select(.class == "sandbox_error") | .reason' <<<"$output")" == "under the old runner: "* ]]
 	replay 8 --all --compare default,cpu --old-runners /nowhere
 	[[ $stderr == *nowhere* ]]

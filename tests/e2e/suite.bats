@@ -106,7 +106,7 @@ no_scratch() {
 	cp good.sh good.txt
 	cli 2 grade s good.txt
 	cli 0 grade s --language bash good.txt
-	cli 2 grade s nowhere.py
+	cli 3 grade s nowhere.py
 	cli 2 grade s --k 1
 	cli 2 grade s --time-limit 1
 }

@@ -271,7 +271,7 @@ static void test_bad_files(void **state)
 	config_clear(&config);
 	large[CONFIG_BYTES_MAX] = ' ';
 	assert_int_equal(load(large, &config, &err), -ERR_LIMIT);
-	assert_int_equal(config_load("/no/such.json", &config, &err), -ERR_SYSTEM);
+	assert_int_equal(config_load("/no/such.json", &config, &err), -ERR_NOT_FOUND);
 	assert_string_equal(err.text,
 			"there is no configuration /no/such.json: name another file with --config or in SALLYPORT_CONFIG");
 }
