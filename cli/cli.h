@@ -198,6 +198,8 @@ const char *cli_state_text(enum store_state state);
 const char *cli_task_text(const struct store_execution *e); /* the state of its task, "expired", or "" without one */
 /* One execution as an object: all columns, texts left out (log) or in (show); the caller's. */
 struct json_object *cli_execution_json(const struct store_execution *execution);
+/* A point in time for programs: ISO 8601, UTC; null for 0. */
+void cli_add_time(struct json_object *object, const char *key, int64_t us);
 
 /* From now on SIGINT and SIGTERM print the text (a literal) and end the program with CLI_INCOMPLETE. Before any other
  * thread is started. */

@@ -272,6 +272,19 @@ static void add_bar(struct json_object *row, int64_t part, int64_t most)
 	json_add_string(row, "bar", length > 0 ? bar : " ");
 }
 
+/* What is counted. "2026-11-27 ann" of owner-day is two members for programs. */
+static void add_key(struct json_object *row, const struct stats *stats, const char *key)
+{
+	if (!stats->common.json || !streq(stats->by, "owner-day")) {
+		json_add_bytes(row, stats->by, key, strlen(key));
+		return;
+	}
+	auto_free char *day = xstrndup(key, strcspn(key, " "));
+
+	json_add_string(row, "day", day);
+	json_add_string(row, "owner", key + strlen(day) + 1);
+}
+
 static int sum_up(struct adding *adding, struct store *store, struct err *err)
 {
 	const struct stats *stats = adding->stats;
@@ -301,7 +314,7 @@ static int sum_up(struct adding *adding, struct store *store, struct err *err)
 		const struct group *group = &adding->groups[i];
 		struct json_object *row = json_object_new_object();
 
-		json_add_bytes(row, adding->stats->by, group->key, strlen(group->key));
+		add_key(row, stats, group->key);
 		json_add_int(row, "runs", group->runs);
 		json_add_int(row, "failed", group->failed);
 		json_add_int(row, "network", group->network);

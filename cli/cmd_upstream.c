@@ -75,10 +75,7 @@ static void print_rows(const struct upstream_options *options, struct json_objec
 	const struct cli_field fields[] = {{columns[0], columns[0], CLI_AS_TEXT, CLI_BOLD, 40},
 					   {columns[1], columns[1], CLI_AS_TEXT, 0, 24},
 					   {columns[2], columns[2], CLI_AS_TEXT, 0, 0}};
-	if (options->common.json)
-		cli_print_json(stdout, rows, true);
-	else
-		cli_print_rows(rows, fields, ARRAY_SIZE(fields), false);
+	cli_print_rows(rows, fields, ARRAY_SIZE(fields), options->common.json);
 }
 
 static int list_servers(const struct upstream_options *options, struct upstream *upstream)

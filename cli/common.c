@@ -331,7 +331,7 @@ static void add_text_facts(struct json_object *object, const char *key, const st
 	json_add(object, key, facts);
 }
 
-static void add_time(struct json_object *object, const char *key, int64_t us)
+void cli_add_time(struct json_object *object, const char *key, int64_t us)
 {
 	char text[CLOCK_TEXT_SIZE];
 
@@ -373,8 +373,8 @@ struct json_object *cli_execution_json(const struct store_execution *e)
 	if (e->grading)
 		json_add_bool(object, "grading", true);
 	json_add_int(object, "secrets", e->secrets);
-	add_time(object, "created", e->created_us);
-	add_time(object, "finished", e->finished_us);
+	cli_add_time(object, "created", e->created_us);
+	cli_add_time(object, "finished", e->finished_us);
 	json_add_string(object, "language", e->language);
 	json_add_string(object, "fingerprint", e->fingerprint);
 	add_text_facts(object, "code", &e->code);
@@ -389,7 +389,7 @@ struct json_object *cli_execution_json(const struct store_execution *e)
 	}
 	if (*e->erased) {
 		json_add_string(object, "erased", e->erased);
-		add_time(object, "erased_at", e->erased_us);
+		cli_add_time(object, "erased_at", e->erased_us);
 		json_add_string(object, "erased_why", e->erased_why);
 	}
 	json_add_string(object, "request_id", *e->request_id ? e->request_id : NULL);

@@ -74,9 +74,9 @@ void show_tools_print_json(const struct store_tools *tools, struct json_object *
 		json_add_string(entry, "protocol", *call->protocol ? call->protocol : NULL);
 		json_add_int(entry, "attempts", call->attempts);
 		json_add_int(entry, "approval_us", call->approval_us);
-		json_add_int(entry, "queued_us", call->queued_us);
-		json_add_int(entry, "started_us", call->started_us);
-		json_add_int(entry, "finished_us", call->finished_us);
+		cli_add_time(entry, "queued", call->queued_us);
+		cli_add_time(entry, "started", call->started_us);
+		cli_add_time(entry, "finished", call->finished_us);
 		json_object_array_add(calls, entry);
 	}
 	json_add(object, "servers", servers);

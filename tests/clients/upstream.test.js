@@ -32,6 +32,7 @@ async function result(servers, tool, args) {
 	assert.equal(code, 0, stderr);
 	return JSON.parse(stdout);
 }
+const rowsOf = (stdout) => stdout.trim().split('\n').map((line) => JSON.parse(line));
 async function freePort() {
 	const server = net.createServer().listen(0, '127.0.0.1');
 	await once(server, 'listening');
@@ -58,7 +59,7 @@ describe('servers from npm in jails', () => {
 	test('all of them start and list their tools', async () => {
 		const { code, stdout, stderr } = await jailed(['check', '--json']);
 		assert.equal(code, 0, stdout + stderr);
-		const rows = JSON.parse(stdout);
+		const rows = rowsOf(stdout);
 		assert.deepEqual(rows.map(({ state }) => state), ['ok', 'ok', 'ok']);
 		assert.match(rows[0].about, /^13 tools, 0 left out; mcp-servers\/everything/);
 		assert.match(rows[1].about, /^14 tools/);
@@ -100,7 +101,7 @@ describe('servers from npm in jails', () => {
 			listed: { command: 'sh', network: ['example.com:443'] },
 		};
 		const { code, stdout } = await upstream(odd, ['check', '--json'], env);
-		const about = Object.fromEntries(JSON.parse(stdout).map((row) => [row.server, row.about]));
+		const about = Object.fromEntries(rowsOf(stdout).map((row) => [row.server, row.about]));
 		assert.equal(code, 1);
 		assert.match(about.net, /OSError|Network is unreachable|Connection refused/);
 		assert.match(about.dies, /dies is not available: the program ended(: The program ended with exit status 3\.)?, it wrote: no licence$/);
@@ -216,7 +217,7 @@ describe('server-everything over HTTP', () => {
 	test('tools, results as they were sent, progress', async () => {
 		const { code, stdout } = await upstream(servers(), ['tools', 'everything', '--json']);
 		assert.equal(code, 0);
-		assert.equal(JSON.parse(stdout).length, 13);
+		assert.equal(rowsOf(stdout).length, 13);
 		assert.deepEqual(await result(servers(), 'get-sum', { a: 1, b: 2 }), { content: [{ type: 'text', text: 'The sum of 1 and 2 is 3.' }] });
 		const image = await result(servers(), 'get-tiny-image');
 		assert.ok(image.content.some(({ type, mimeType }) => type === 'image' && mimeType === 'image/png'));
@@ -249,7 +250,7 @@ describe('a second Sallyport', () => {
 		test(`speaks ${revision}: list, run_code, progress, an error of the program`, async () => {
 			const servers = entry(url());
 			const { stdout } = await upstream(servers, ['check', '--json']);
-			assert.match(JSON.parse(stdout)[0].about, new RegExp(`MCP ${revision};`));
+			assert.match(rowsOf(stdout)[0].about, new RegExp(`MCP ${revision};`));
 			const answer = await result(servers, 'run_code', { language: 'python', code: 'print(6 * 7)', conversationId: 'a' });
 			assert.match(answer.content[0].text, /42/);
 			const { code } = await call(servers, 'run_code', { language: 'python', code: 'raise SystemExit(3)', conversationId: 'a' });
@@ -471,12 +472,12 @@ describe('a hostile server over HTTP', () => {
 			loop: /0 tools/, two: /2 tools/, pages: /longer than 8 MiB or 100 pages/, many: /more than 1000 tools/, nolist: /answered tools\/list without a list/,
 		})) {
 			const { stdout } = await upstream(entry(what), ['check', '--json']);
-			assert.match(JSON.parse(stdout)[0].about, said);
+			assert.match(rowsOf(stdout)[0].about, said);
 		}
 	});
 	test('tools that cannot be called are left out, with the reason', async () => {
 		const { stdout, stderr } = await upstream(entry('odd'), ['tools', 'bad', '--json']);
-		assert.deepEqual(JSON.parse(stdout).map((row) => row.tool), ['good']);
+		assert.deepEqual(rowsOf(stdout).map((row) => row.tool), ['good']);
 		for (const said of [/good: the name occurs twice/, /bare: it has no inputSchema/, /x: its name must have/, /app: it is not for models/,
 			/header: x-mcp-header "A" belongs to no string/, /large: its definition is larger/]) assert.match(stderr, said);
 	});
@@ -485,7 +486,7 @@ describe('a hostile server over HTTP', () => {
 		const servers = { ...entry('ok'), down: { url: `http://127.0.0.1:${port}/`, private: true }, unset: { command: 'x', args: ['${NO_SUCH_VARIABLE}'] } };
 		const { code, stdout } = await upstream(servers, ['check', '--json']);
 		assert.equal(code, 1);
-		assert.deepEqual(JSON.parse(stdout).map(({ state }) => state), ['ok', 'unavailable', 'unavailable']);
+		assert.deepEqual(rowsOf(stdout).map(({ state }) => state), ['ok', 'unavailable', 'unavailable']);
 		assert.match(stdout, /mcpServers\.unset\.args\[0\]: the variable NO_SUCH_VARIABLE is not set/);
 	});
 });

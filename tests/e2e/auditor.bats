@@ -191,6 +191,63 @@ admin.view desk $RUN 192.0.2.4" ]
 	run -3 sp_cli show "${RUN:24}ff"
 }
 
+# What is wrong with JSON lines on standard input: names that are not snake_case (what a person or a run named is below these members), points in
+# time as numbers, and measures whose names do not say their units.
+faults() {
+	jq -r 'def ours: any(.[:-1][]; . == "verdicts" or . == "classes" or . == "environment" or . == "facts" or . == "details") | not;
+		. as $all | (paths | select(.[-1] | type == "string") | select(ours) | .[-1] | select(test("^[a-z][a-z0-9_]*$") | not) | "name: " + .),
+		(paths(numbers) | select(ours)) as $at | (getpath($at) | select((. > 1.5e9 and . < 2.5e9 or . > 1.5e12 and . < 2.5e12 or . > 1.5e15 and . < 2.5e15)
+			and ($at[-1] | tostring | endswith("_bytes") | not)) | "time: \($at[-1])"),
+		($at[-1] | tostring | select(test("^(cpu|wall|memory|disk|setup|elapsed|time|duration|ms|seconds)") and
+			(test("_(us|ms|s|seconds|bytes|mb|kb)$") | not)) | "unit: " + .)' | sort -u
+}
+
+@test "--json: lists are JSON Lines, names snake_case, times ISO 8601, units in names" {
+	local line words wrong=0 by
+	sp_cli tag good "$RUN"
+	sp_cli drain --owner zed --no-wait
+	sp_cli promote --suite "$SP_DIR/suite" "$RUN"
+	{
+		printf '%s\n' "log" "ps" "files --owner ann -c chat" "token list" "owners list" "tag" "normalisers" "drain --list" "forget --list" "upstream list" \
+			"upstream check" "upstream tools count" "audit log --limit 1000" "show --owner ann -c chat" "show --owner ann -c tools" "replay $RUN"
+		for by in $(sp_cli stats --by none 2>&1 | sed 's/.*not one of //; s/,//g'); do echo "stats --by $by"; done
+	} >"$SP_DIR/lists"
+	[ "$(wc -l <"$SP_DIR/lists")" -gt 25 ]
+	while read -r line; do
+		read -ra words <<<"$line"
+		sp_cli "${words[@]}" --json >"$SP_DIR/json" </dev/null
+		{ jq -Re 'fromjson | objects' <"$SP_DIR/json" >"$SP_DIR/objects" && faults <"$SP_DIR/json" && [ "$(jq -c . "$SP_DIR/objects" | wc -l)" = "$(wc -l <"$SP_DIR/json")" ]; } >"$SP_DIR/faults" || echo "no JSON Lines" >>"$SP_DIR/faults"
+		[ ! -s "$SP_DIR/faults" ] || { wrong=1 && echo "$line: $(paste -sd' ' "$SP_DIR/faults")"; }
+	done <"$SP_DIR/lists"
+	while read -r line; do
+		read -ra words <<<"$line"
+		sp_cli "${words[@]}" --json >"$SP_DIR/json" </dev/null || true
+		faults <"$SP_DIR/json" >"$SP_DIR/faults"
+		[ -s "$SP_DIR/json" ] && [ ! -s "$SP_DIR/faults" ] || { wrong=1 && echo "$line: $(paste -sd' ' "$SP_DIR/faults")"; }
+	done <<-END
+		show $RUN
+		show $TOOLS
+		show $DENIED
+		diff $RUN
+		doctor
+		version
+		gc
+		tag good
+		verify --signer $SP_DIR/signer
+		checkpoint --state $SP_DIR/signer
+		backup $SP_DIR/backup-of-json
+		export --all --output $SP_DIR/all.bundle
+		promote --suite $SP_DIR/suite $RUN
+		grade $SP_DIR/suite
+		forget --execution $MEMORY
+		audit certificate --owner bob
+		token add --owner json
+	END
+	sp_cli drain --end --owner zed
+	sp_cli tag --remove good "$RUN"
+	[ "$wrong" = 0 ]
+}
+
 # view QUERY: the audit page as the administrator of this record sees it, its markup taken off, a row a line.
 view() {
 	[ -n "$SIGNED" ] || {
@@ -237,7 +294,7 @@ file.get - -" ]
 	[ "$(of .token,.client_address --kind run.begin --owner ann | sort -u)" = "laptop 203.0.113.7" ]
 	[ "$(sp_cli show "$TOOLS" --json | jq -c '[.tool_calls[] | [.server, .tool, .arguments]]')" = '[["count","count","{\"what\":\"the-argument\"}"]]' ]
 	[ "$(sp_cli ps --json | jq -r .id)" = "$RUNNING" ]
-	[ "$(sp_cli stats --by owner-day --json | jq -c '[."owner-day"[11:], .runs, .cpu_us > 0, .bytes > 0]' | sort | paste -sd' ')" = '["ann",5,true,true] ["bob",3,true,true]' ]
+	[ "$(sp_cli stats --by owner-day --json | jq -c '[.owner, .runs, .cpu_us > 0, .bytes > 0]' | sort | paste -sd' ')" = '["ann",5,true,true] ["bob",3,true,true]' ]
 	[ "$(of .kind,.token --kind 'admin.*' | head -2 | paste -sd' ')" = "admin.login desk admin.view desk" ]
 	[ "$(sp_cli log --json --text hallo | jq -r .id | sort | paste -sd' ')" = "$(printf '%s\n' "$RUN" "$SAME" | sort | paste -sd' ')" ]
 	[ "$(sp_cli log --json --denied | jq -r .id)" = "$DENIED" ]
