@@ -125,7 +125,7 @@ test('snippets count under the cap of their owner', { timeout: TIMEOUT_MS }, asy
 	let saved = 0, last;
 	while (saved < 50 && !(last = await large(saved)).isError) saved++;
 	assert.ok(saved >= 30 && saved < 50, `${saved} of 60 kB were saved`);
-	assert.match(last.text, /MB|room|cap/);
+	assert.match(last.text, /MiB|room|cap/);
 	const placed = path.join(stack.state, 'placed.map');
 	writeFileSync(placed, '');
 	const listed = (await stack.cli(['owners', 'list', '--json', '--table', placed])).stdout.trim().split('\n').map((line) => JSON.parse(line));

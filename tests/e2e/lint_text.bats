@@ -138,6 +138,12 @@ conf_page() {
 	found english 'docs/x.md:2: "beside"' 2
 }
 
+@test "english: sizes that programs print are MiB" {
+	printf 'say("%%lld MB are free", left);\nsay("at most 5 GB");\nsay("12 MiB", "memory_limit_MB"); /* 3 MB */\n' >cli/say.c
+	found english 'cli/say.c:1: "MB": sizes are KiB, MiB, GiB' 2
+	[[ $output == *'cli/say.c:2: "GB": sizes are KiB, MiB, GiB'* ]]
+}
+
 @test "english: a title makes one promise" {
 	mkdir -p tests/e2e
 	printf '@test "%s" {\n}\n' 'one, two' 'this is so' >tests/e2e/x.bats

@@ -160,7 +160,7 @@ ready() { sp_http GET /readyz </dev/null && [ "$SP_STATUS" = "$1" ]; }
 	[ "$(doctor)" = weaker ]
 	runs
 	disk dd if=/dev/zero of="$SP_DIR/data/more" bs=1M count=6 2>/dev/null
-	refused "below 8 MB (retention.free_mb)"
+	refused "below 8 MiB (retention.free_mb)"
 	[ "$(doctor)" = missing ]
 	disk rm "$SP_DIR/data/fill" "$SP_DIR/data/more"
 	sp_until "" ready 200

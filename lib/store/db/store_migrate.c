@@ -64,7 +64,7 @@ static int check_room(struct store *store, struct store_conn *conn, struct err *
 		return 0;
 	return err_set(
 		err, ERR_SYSTEM,
-		"%.0f MB must be free in %s for a copy and the changes, and %.0f MB are: make room on that disk, "
+		"%.0f MiB must be free in %s for a copy and the changes, and %.0f MiB are: make room on that disk, "
 		"outside of this folder, and start again",
 		(double)wanted / MEGABYTE, store->path, (double)room / MEGABYTE);
 }

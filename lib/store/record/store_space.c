@@ -40,7 +40,7 @@ int store_space_check(struct store *store, struct err *err)
 	if (left.bytes < retention->free_bytes)
 		return err_set(
 			err, ERR_UNAVAILABLE,
-			"the server's disk is almost full: %lld MB are free, and nothing starts below %lld MB "
+			"the server's disk is almost full: %lld MiB are free, and nothing starts below %lld MiB "
 			"(retention.free_mb): the operator must make room outside of the data folder, or erase old "
 			"content (sallyport forget), try again later",
 			(long long)left.bytes / MEGABYTE, (long long)retention->free_bytes / MEGABYTE);
@@ -92,7 +92,7 @@ int store_txn_room(struct store_txn *txn, const struct store_more *more, struct 
 	store_refused(txn->store, STORE_AUDIT_LIMIT, "owner_mb",
 	              &(struct store_refused_who){.owner = more->owner});
 	return err_set(err, ERR_LIMIT,
-		       "the record of owner %s has %.1f MB and may have %.1f MB (retention.owner_mb); %.1f MB more do "
+		       "the record of owner %s has %.1f MiB and may have %.1f MiB (retention.owner_mb); %.1f MiB more do "
 		       "not fit: %s",
 		       more->owner, (double)used / MEGABYTE, (double)cap / MEGABYTE, (double)added / MEGABYTE,
 		       oldest ? "the oldest runs give way, but not files of conversations, nor what was stored in the "
