@@ -194,12 +194,12 @@ admin.view desk $RUN 192.0.2.4" ]
 # What is wrong with JSON lines on standard input: names that are not snake_case (what a person or a run named is below these members), points in
 # time as numbers, and measures whose names do not say their units.
 faults() {
-	jq -r 'def ours: any(.[:-1][]; . == "verdicts" or . == "classes" or . == "environment" or . == "facts" or . == "details") | not;
+	jq -r 'def ours: any(.[:-1][]; . == "verdicts" or . == "classes" or . == "environment" or . == "facts" or . == "details" or . == "libraries") | not;
 		. as $all | (paths | select(.[-1] | type == "string") | select(ours) | .[-1] | select(test("^[a-z][a-z0-9_]*$") | not) | "name: " + .),
 		(paths(numbers) | select(ours)) as $at | (getpath($at) | select((. > 1.5e9 and . < 2.5e9 or . > 1.5e12 and . < 2.5e12 or . > 1.5e15 and . < 2.5e15)
 			and ($at[-1] | tostring | endswith("_bytes") | not)) | "time: \($at[-1])"),
-		($at[-1] | tostring | select(test("^(cpu|wall|memory|disk|setup|elapsed|time|duration|ms|seconds)") and
-			(test("_(us|ms|s|seconds|bytes|mb|kb)$") | not)) | "unit: " + .)' | sort -u
+		($at[-1] | tostring | select(test("^(cpu|wall|memory|disk|setup|elapsed|time|duration|ms)") and
+			(test("_(us|ms|s|seconds|bytes|mb|kb|percent)$") | not)) | "unit: " + .)' | sort -u
 }
 
 @test "--json: lists are JSON Lines, names snake_case, times ISO 8601, units in names" {
@@ -232,7 +232,7 @@ faults() {
 		doctor
 		version
 		gc
-		tag good
+		tag good $RUN
 		verify --signer $SP_DIR/signer
 		checkpoint --state $SP_DIR/signer
 		backup $SP_DIR/backup-of-json
