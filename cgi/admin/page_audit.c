@@ -53,7 +53,19 @@ struct table {
 	int64_t rows, last;
 };
 
-/* {"bytes":12,"files":1} as "bytes 12, files 1". */
+/* Entries count µs and bytes. */
+static struct html_value fact_of(const char *name, struct json_object *value)
+{
+	const bool number = json_object_is_type(value, json_type_int);
+
+	if (number && (streq(name, "wall") || streq(name, "cpu")))
+		return html_duration(json_object_get_int64(value));
+	if (number && (streq(name, "memory") || str_ends(name, "bytes")))
+		return html_size(json_object_get_int64(value));
+	return html_text(json_object_get_string(value));
+}
+
+/* {"bytes":12,"files":1} as "bytes 12 B, files 1". */
 static void put_facts(struct html *html, const char *text)
 {
 	auto_json struct json_object *facts = NULL;
@@ -64,8 +76,7 @@ static void put_facts(struct html *html, const char *text)
 	html_put(html, " <small>");
 	json_object_object_foreach(facts, name, value)
 	{
-		html_put(html, "{}{} {}", html_text(between), html_text(name),
-			 html_text(json_object_get_string(value)));
+		html_put(html, "{}{} {}", html_text(between), html_text(name), fact_of(name, value));
 		between = ", ";
 	}
 	html_put(html, "</small>");

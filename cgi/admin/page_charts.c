@@ -308,7 +308,7 @@ static void put_names(const struct chart *chart, const char *span)
 	for (size_t i = 0; i < chart->n_names; i++) {
 		const struct name *name = &chart->names[i];
 
-		html_put(html, "<tr><th scope=\"row\">");
+		html_put(html, "<tr><th scope=\"row\" class=\"name\">");
 		if (chart->by == BY_VERDICT)
 			admin_page_verdict(chart->page, name->text);
 		else

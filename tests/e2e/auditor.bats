@@ -261,7 +261,7 @@ view() {
 
 @test "admin page: the audit log by each filter" {
 	view file=report.csv
-	[[ $(view file=report.csv) == *"file.get bytes 12 ann link 203.0.113.50 curl/8 report.csv chat done"*"file.put bytes 8 ann laptop 203.0.113.7 claude-code/2.1.0 report.csv chat done"* ]]
+	[[ $(view file=report.csv) == *"file.get bytes 12 B ann link 203.0.113.50 curl/8 report.csv chat done"*"file.put bytes 8 B ann laptop 203.0.113.7 claude-code/2.1.0 report.csv chat done"* ]]
 	[ "$(view "request=$REQUEST" | grep -c "run ${RUN:24} chat")" = 2 ]
 	[[ $(view "kind=admin.*&token=desk&address=192.0.2.4") == *"admin.view "*"ann desk 192.0.2.4 run ${RUN:24} "* ]]
 	[[ $(view 'kind=auth.denied') == *"auth.denied count 1 203.0.113.99"*refused* || $(view 'kind=auth.denied') == *"auth.denied count 1 system 203.0.113.99"*refused* ]]
