@@ -54,7 +54,7 @@ enum { VIEW_TASKS_STATE, VIEW_TASKS_COUNT, VIEW_AUDIT_ENTRIES = 0, VIEW_AUDIT_BA
 
 #define STORE_VIEW_OWNER_COLUMNS(FIRST, NEXT, OWN)                                                                     \
 	FIRST(VIEW_OWNER_NAME, "o.owner", owner)                                                                       \
-	NEXT(VIEW_OWNER_BYTES, "coalesce(usage.bytes, 0)", bytes)                                                      \
+	NEXT(VIEW_OWNER_BYTES, "coalesce(o.bytes, 0)", bytes)                                                      \
 	NEXT(VIEW_OWNER_RUNS, "(SELECT count(*) FROM execution WHERE owner = o.owner AND id >= :from)", runs)          \
 	NEXT(VIEW_OWNER_CPU,                                                                                           \
 	     "(SELECT coalesce(sum(run_cpu_user_us + run_cpu_system_us), 0) FROM execution WHERE owner = o.owner AND " \
@@ -100,9 +100,10 @@ enum { STORE_VIEW_OWNER_COLUMNS(COLUMN_NAME, COLUMN_NAME, COLUMN_NAME) VIEW_OWNE
 	X(VIEW_VERDICTS, READ,                                                                                         \
 	  "SELECT " STORE_SQL_VIEW_COUNT "FROM execution WHERE id >= :from GROUP BY verdict ORDER BY count(*) DESC")   \
 	X(VIEW_POINTS, READ, "SELECT " STORE_SQL_VIEW_POINT "FROM execution WHERE id >= :from ORDER BY id DESC")       \
-	X(VIEW_OWNERS, READ,                                                                                           \
-	  "SELECT " STORE_SQL_VIEW_OWNER "FROM (SELECT owner FROM usage UNION SELECT owner FROM token) AS o LEFT JOIN "\
-	  "usage ON usage.owner = o.owner ORDER BY usage.bytes DESC LIMIT :limit")                                     \
+	X(VIEW_OWNERS, READ, /* by OFFSET the inner one is sorted alone, so that each owner is added up when it is read */ \
+	  "SELECT " STORE_SQL_VIEW_OWNER "FROM (SELECT names.owner, usage.bytes FROM (SELECT owner FROM usage UNION "  \
+	  "SELECT owner FROM token) AS names LEFT JOIN usage ON usage.owner = names.owner ORDER BY usage.bytes DESC "  \
+	  "LIMIT :limit OFFSET 0) AS o")                                                                               \
 	X(VIEW_TASKS, READ, /* states without any, too */                                                              \
 	  "SELECT column1, (SELECT count(*) FROM task WHERE state = column1) FROM (VALUES ('working'), "              \
 	  "('completed'), ('failed'), ('cancelled'))")                                                                 \
