@@ -1,10 +1,11 @@
 /*
- * admin.test.js - the admin page in headless Chromium, over a whole stack with 100,000 runs (make admin-test). What a guest or a client wrote is
- * shown as text; the policy is never violated and nothing is asked of another host; axe finds nothing in any view, light and dark, on a desk and
- * on a phone; the page updates itself, takes keys, and reads without scripts; pages of other sites can do nothing with the cookie.
+ * admin.test.js - the admin page in headless Chromium, over a whole stack with no run, 3 and 100,000 (make admin-test). What a guest or a client
+ * wrote is shown as text; the policy is never violated and nothing is asked of another host; in any view, light and dark, on a desk and on a
+ * phone, axe finds nothing, and nothing leaves the window or is cut; the page updates itself, takes keys, and reads without scripts; pages of other
+ * sites can do nothing with the cookie. ADMIN_SHOTS=FOLDER keeps a screenshot of each view there; ADMIN_LOOKS=dark-390,light-1280 looks so only.
  */
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
+import { mkdirSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { createRequire } from 'node:module';
 import path from 'node:path';
@@ -12,14 +13,16 @@ import { after, before, describe, test } from 'node:test';
 import { chromium } from 'playwright-core';
 import { Stack, root, run, until } from '../clients/stack.js';
 
-const ROWS = 100_000, FIRST_VIEW_US = 300_000, WIRE_BYTES = 150_000;
+const ROWS = 100_000, VIEW_CPU_MS = 300, TICK_MS = 10, WIRE_BYTES = 150_000;
 const ATTACK = '"><script>window.attacked=1</script>';
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
-const LOOKS = [['light', 1280], ['dark', 1280], ['light', 390], ['dark', 320]];
+const LOOKS = [['light', 1280], ['dark', 1280], ['light', 390], ['dark', 390], ['light', 320]]
+	.filter((look) => !process.env.ADMIN_LOOKS || process.env.ADMIN_LOOKS.split(',').includes(look.join('-')));
+const shots = process.env.ADMIN_SHOTS;
 const EMPTY = ['/admin/', '/admin/runs', '/admin/owners', '/admin/servers', '/admin/charts', '/admin/audit', '/admin/audit?kind=bless'];
 
 let stack, browser, token, attacked, attackedOwner;
-const empty = []; /* what was found in views of a record without a run */
+const empty = [], few = []; /* what was found in views of a record without a run, and with three */
 
 async function makeToken(name = 'page') {
 	const { stdout, stderr } = await stack.cli(['token', 'add', '--owner', 'ops', '--name', name, '--scope', 'admin', '--json']);
@@ -33,7 +36,7 @@ async function open({ scheme = 'light', width = 1280, scripts = true } = {}) {
 	const page = await context.newPage();
 	const faults = [];
 	page.on('console', (message) => {
-		if (message.type() === 'error' && !/status of (401|403|404|409)/.test(message.text())) faults.push(`console: ${message.text()}`);
+		if (message.type() === 'error' && !/status of (400|401|403|404|409)/.test(message.text())) faults.push(`console: ${message.text()}`);
 	});
 	page.on('pageerror', (error) => faults.push(`error: ${error.message}`));
 	page.on('dialog', (dialog) => faults.push(`dialog: ${dialog.message()}`));
@@ -57,8 +60,37 @@ async function signIn(page, where = '/admin/', text = token.token) {
 	await page.waitForSelector('header.top');
 }
 
+/* In the page: what reaches out of the window, or is cut without a sign of it. What scrolls by itself may be wider. */
+function overflowing() {
+	const scrolls = (element) => ['auto', 'scroll'].includes(getComputedStyle(element).overflowX);
+	const found = [];
+	for (const element of document.querySelectorAll('main *, header *, footer *')) {
+		const style = getComputedStyle(element), box = element.getBoundingClientRect();
+		if (box.width === 0 || element.closest('svg') || style.position === 'absolute') continue;
+		let above = element;
+		while (above && !scrolls(above)) above = above.parentElement;
+		if (above) continue;
+		const cut = style.overflowX === 'hidden' && style.textOverflow !== 'ellipsis' && element.scrollWidth > element.clientWidth + 1;
+		const hidden = element.parentElement.closest('.runs td, .runs th') && getComputedStyle(element.parentElement).overflowX === 'hidden';
+		if (cut || (!hidden && (box.right > document.documentElement.clientWidth + 0.5 || box.left < -0.5)))
+			found.push(`${element.tagName}.${element.className} ${Math.round(box.left)}-${Math.round(box.right)}: ${element.textContent.slice(0, 40)}`);
+	}
+	return found;
+}
+
+/* Processor time of the gateway so far, in ms. */
+function cpuOf(pid) {
+	const fields = readFileSync(`/proc/${pid}/stat`, 'latin1').replace(/^.*\) /, '').split(' ');
+	return (Number(fields[11]) + Number(fields[12])) * TICK_MS;
+}
+
 /* What axe finds in a page, and what else must not be in it. */
-async function look(page, view) {
+async function look(page, view, label) {
+	if (shots) {
+		mkdirSync(shots, { recursive: true });
+		const { width } = page.viewportSize();
+		await page.screenshot({ path: path.join(shots, `${label}-${width}-${view.replace(/[^a-z0-9]+/gi, '_').slice(0, 60)}.png`), fullPage: true, caret: 'initial' });
+	}
 	await page.evaluate(`${axe}; 0`);
 	const result = await page.evaluate(() => axe.run({ runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'] }));
 	const state = await page.evaluate(() => ({
@@ -68,19 +100,32 @@ async function look(page, view) {
 		strange: document.querySelectorAll('main script, main [onerror], main [style], main iframe').length,
 	}));
 	assert.deepEqual(state, { attacked: undefined, inline: 0, wide: 0, strange: 0 }, view);
-	return result.violations.map((violation) => `${view}: ${violation.id}: ${violation.nodes.map((node) => node.html).slice(0, 2).join(' ')}`);
+	return [...(await page.evaluate(overflowing)).map((found) => `${view}: out of sight: ${found}`),
+		...result.violations.map((violation) => `${view}: ${violation.id}: ${violation.nodes.map((node) => node.html).slice(0, 2).join(' ')}`)];
 }
 
-async function lookAtEmpty() {
+/* The views of a small record; what is found goes into `kept`. */
+async function lookAt(views, label, kept) {
 	for (const [scheme, width] of LOOKS) {
 		const { context, page } = await open({ scheme, width });
 		await signIn(page);
-		for (const view of EMPTY) {
+		for (const view of views) {
 			await page.goto(stack.base + view);
-			empty.push({ view, width, found: await look(page, view), says: await page.locator('.empty').count() });
+			kept.push({ view, width, found: await look(page, view, `${label}-${scheme}`), says: await page.locator('.empty').count() });
 		}
 		await context.close();
 	}
+}
+
+/* One that does, one that fails, one that is denied something. */
+async function lookAtFew() {
+	const run = (code) => stack.run({ code, language: 'python', conversationId: 'first steps' });
+	await run('open("table.csv", "w").write("a,b\\n1,2\\n")\nprint("done")');
+	const failed = await run('open("table.csv", "a").write("3,4\\n")\nimport nowhere');
+	await run('import ctypes\nctypes.CDLL(None).unshare(0x10000000)\nprint("a line\\n" * 40)');
+	const id = failed.execution_id;
+	await lookAt(['/admin/', '/admin/runs', `/admin/run/${id}`, '/admin/conversation?owner=dev&name=first+steps', '/admin/owners', '/admin/tokens', '/admin/charts',
+		'/admin/charts?by=owner', '/admin/audit', '/admin/audit/3', `/admin/act/forget/${id}`, `/admin/act/replay/${id}`], '3', few);
 }
 
 const views = () => [
@@ -95,7 +140,8 @@ describe('the admin page', { concurrency: false }, () => {
 		stack = await Stack.start({ env: { SALLYPORT_ADMIN_ENABLED: 'true', SALLYPORT_GATEWAY_HTTP_SSE: 'false' } });
 		token = await makeToken(ATTACK);
 		browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: ['--no-sandbox'] });
-		await lookAtEmpty();
+		await lookAt(EMPTY, '0', empty);
+		await lookAtFew();
 		const file = { code: `open('notes.txt', 'w').write('<script>window.attacked=1</script>\\n')\nopen('"><img src=x onerror=attacked=1>.html', 'w').write('<script>')`, language: 'python' };
 		await stack.run({ ...file, conversationId: ATTACK });
 		await stack.run({ ...file, code: file.code.replace('</script>', '</script>changed'), conversationId: ATTACK });
@@ -108,12 +154,31 @@ describe('the admin page', { concurrency: false }, () => {
 		await stack?.stop();
 	});
 
-	test('the first view of 100,000 runs is quick and small', async () => {
+	test('the first view of 100,000 runs takes little processor time', async (t) => {
+		const context = await browser.newContext();
+		const { pid } = stack.process('sallyport-gateway');
+		const form = { token: token.token, next: '/admin/' };
+		const signed = await context.request.post(`${stack.base}/admin/sign-in`, { form, headers: { 'Sec-Fetch-Site': 'same-origin' }, maxRedirects: 0 });
+		assert.equal(signed.status(), 303);
+		const first = ['/admin/', '/admin/runs']; /* where people begin; the others are figures */
+		for (const view of [...first, '/admin/charts', '/admin/charts?by=owner&since=7d', '/admin/owners', '/admin/audit', '/admin/runs?order=slowest', '/admin/servers']) {
+			const times = [];
+			for (let i = 0; i < 4; i++) {
+				const before = cpuOf(pid);
+				assert.equal((await context.request.get(stack.base + view)).status(), 200, view);
+				times.push(cpuOf(pid) - before);
+			}
+			t.diagnostic(`${view}: ${times.join(', ')} ms of processor`);
+			assert.ok(times[0] <= VIEW_CPU_MS || !first.includes(view), `${view}: the first took ${times[0]} ms of processor`);
+		}
+		await context.close();
+	});
+
+	test('the first page is small on the wire', async () => {
 		const { context, page } = await open();
 		await signIn(page);
 		const cookies = await context.cookies();
 		for (const view of ['/admin/', '/admin/runs']) {
-			for (let i = 0; i < 5; i++) await page.request.get(stack.base + view);
 			// With nothing in the cache: the page and all that it loads.
 			const first = await open();
 			await first.context.addCookies(cookies);
@@ -123,10 +188,6 @@ describe('the admin page', { concurrency: false }, () => {
 			assert.ok(sizes[0][0] > 2000 && sizes[1].length >= 2 && bytes <= WIRE_BYTES, `${view}: ${JSON.stringify(sizes)} bytes`);
 			await first.context.close();
 		}
-		const times = [...readFileSync(path.join(stack.state, 'log/gateway.log'), 'utf8').matchAll(/method=GET route=\/admin\/ status=200 us=(\d+) owner=ops/g)].map((match) => Number(match[1]));
-		times.sort((a, b) => a - b);
-		assert.ok(times.length >= 10);
-		assert.ok(times[times.length >> 1] <= FIRST_VIEW_US, `${times} µs`);
 		await context.close();
 	});
 
@@ -137,17 +198,22 @@ describe('the admin page', { concurrency: false }, () => {
 			assert.ok(empty.filter((one) => one.view === view).every(({ says }) => says > 0), view);
 	});
 
+	test('views of a record with three runs have nothing out of sight', () => {
+		assert.deepEqual(few.flatMap(({ found }) => found), []);
+		assert.equal(few.length, LOOKS.length * 12);
+	});
+
 	for (const [scheme, width] of LOOKS)
 		test(`every view, ${scheme}, ${width} px: no script of others, no violation, nothing that axe finds`, async () => {
 			const { context, page, faults } = await open({ scheme, width });
 			await page.goto(`${stack.base}/admin/`);
 			const found = [];
-			found.push(...(await look(page, 'sign-in')));
+			found.push(...(await look(page, 'sign-in', `100000-${scheme}`)));
 			await signIn(page);
 			for (const view of views()) {
 				await page.goto(stack.base + view);
 				await page.waitForSelector('h1');
-				found.push(...(await look(page, view)));
+				found.push(...(await look(page, view, `100000-${scheme}`)));
 			}
 			assert.deepEqual(found, []);
 			assert.deepEqual(faults, []);

@@ -52,4 +52,5 @@ with database:
 			"decided_by, state, kind, is_error, result, attempts, approval_us, queued_us, started_us, finished_us) "
 			"VALUES (?, ?, 1, ?, ?, 0, ?, '', 0, 'allow', ?, ?, 'done', 'result', ?, ?, 1, 0, ?, ?, ?)",
 			(bad[-1], i + 1, ATTACK, ATTACK, json.dumps({"a": ATTACK}), ATTACK, ATTACK, i % 2, json.dumps(ATTACK), began, began + 20_000, began + 150_000))
+	database.execute("UPDATE searched SET through = (SELECT max(recorded) FROM execution)")  # the index's thread would be in the figures
 print(bad[-1], bad[2])
