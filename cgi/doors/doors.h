@@ -41,11 +41,13 @@ void doors_close(struct server *server);
 struct doors_call;
 struct door {
 	const char *name;
-	/* Is the body such a request? Before it waits: 0 and how long its client waits for an answer, or negative: the
+	size_t copies; /* of what a body consists of, in call->asked */
+	/* Takes the body apart, before it waits: call->asked, and how long its client waits for an answer. NULL: the
 	 * reply says what is wrong. */
-	int (*check)(struct doors_call *call, int64_t *ret_patience_us);
+	void *(*take)(struct doors_call *call, int64_t *ret_patience_us);
 	void (*run)(struct doors_call *call);   /* has a place: runs it and makes the reply */
 	void (*late)(struct reply *reply);      /* "not begun, try again" */
+	void (*clear)(void *asked);
 };
 struct doors_call {
 	struct doors_waiter waiter;
@@ -54,7 +56,8 @@ struct doors_call {
 	struct reply reply;
 	struct request_parked parked;
 	const struct door *door;
-	struct buf body;
+	struct buf body; /* until it is taken apart */
+	void *asked;     /* the door's */
 	char *address; /* "REMOTE_ADDR=…" */
 	const char *params[2];
 };

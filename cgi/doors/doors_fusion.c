@@ -15,14 +15,24 @@
 #define FETCH_MAX       (16 << 20)        /* bytes of all files in an answer */
 #define PROGRAM         "main.py"         /* where it is put, among its files */
 
-static int check(struct doors_call *call, int64_t *ret_patience_us)
+static void clear(void *asked)
 {
-	struct fusion_body body;
-	int result = doors_fusion_body(call, &body);
+	struct fusion_body *body = asked;
 
-	*ret_patience_us = doors_fusion_patience(body.compile_seconds, body.run_seconds);
-	json_object_put(body.document);
-	return result;
+	json_object_put(body->document);
+	free(body);
+}
+
+static void *take(struct doors_call *call, int64_t *ret_patience_us)
+{
+	struct fusion_body *body = xcalloc(1, sizeof(*body));
+
+	if (doors_fusion_body(call, body) == 0) {
+		*ret_patience_us = doors_fusion_patience(body->compile_seconds, body->run_seconds);
+		return body;
+	}
+	clear(body);
+	return NULL;
 }
 
 /* -------- the answer ---------------------------------------------------------------------------------- */
@@ -141,35 +151,30 @@ static int decode(const struct fusion_body *body, struct doors_inputs *ret, stru
 static void run(struct doors_call *call)
 {
 	auto_doors_inputs struct doors_inputs inputs = {.program = PROGRAM};
-	struct fusion_body body;
+	const struct fusion_body *body = call->asked;
 	struct err err = ERR_INIT;
 	struct job *job = NULL;
 	const struct job_result *result;
 
-	if (doors_fusion_body(call, &body) < 0) {
-		json_object_put(body.document);
-		return;
-	}
-	auto_json struct json_object *document = body.document;
 	const struct jail_limits limits =
-		doors_limits(call->exchange.server->config, (int64_t)(body.run_seconds * 1e6),
-			     (int64_t)(body.compile_seconds * 1e6), body.memory_bytes);
+		doors_limits(call->exchange.server->config, (int64_t)(body->run_seconds * 1e6),
+			     (int64_t)(body->compile_seconds * 1e6), body->memory_bytes);
 
 	struct job_request request = {
-		.language = body.language,
-		.code = {json_object_get_string(body.code), (size_t)json_object_get_string_len(body.code)},
+		.language = body->language,
+		.code = {json_object_get_string(body->code), (size_t)json_object_get_string_len(body->code)},
 		.limits = &limits};
 
-	if (body.input)
-		request.stdin_text = (struct bind_text){json_object_get_string(body.input),
-							(size_t)json_object_get_string_len(body.input)};
-	int failed = decode(&body, &inputs, &err);
+	if (body->input)
+		request.stdin_text = (struct bind_text){json_object_get_string(body->input),
+							(size_t)json_object_get_string_len(body->input)};
+	int failed = decode(body, &inputs, &err);
 
-	inputs.fetched = body.fetch != NULL;
+	inputs.fetched = body->fetch != NULL;
 	if (failed == 0)
 		failed = doors_run(call, &request, &inputs, &job, &result, &err);
 	if (failed == 0)
-		answer(call, &body, result);
+		answer(call, body, result);
 	else if (failed != -ERR_CANCELLED)
 		answer_failure(call->exchange.reply, &err);
 	job_release(job);
@@ -177,7 +182,8 @@ static void run(struct doors_call *call)
 
 /* -------- routes -------------------------------------------------------------------------------------- */
 
-static const struct door run_code = {.name = "fusion", .check = check, .run = run, .late = doors_fusion_late};
+static const struct door run_code = {
+	.name = "fusion", .copies = 1, .take = take, .run = run, .late = doors_fusion_late, .clear = clear};
 
 /* Data sets are not here; its clients know this answer. */
 static void no_data_set(struct http_exchange *exchange)

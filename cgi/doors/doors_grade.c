@@ -14,13 +14,22 @@
 #include "lib/base/util.h"
 #include "lib/job/job_grading.h"
 
-static int check(struct doors_call *call, int64_t *ret_patience_us)
+static void clear(void *asked)
 {
-	auto_body struct grade_body body;
-	int result = doors_grade_body(call, &body);
+	doors_grade_clear(asked);
+	free(asked);
+}
 
-	*ret_patience_us = doors_fusion_patience(body.compile_seconds, body.run_seconds);
-	return result;
+static void *take(struct doors_call *call, int64_t *ret_patience_us)
+{
+	struct grade_body *body = xcalloc(1, sizeof(*body));
+
+	if (doors_grade_body(call, body) == 0) {
+		*ret_patience_us = doors_fusion_patience(body->compile_seconds, body->run_seconds);
+		return body;
+	}
+	clear(body);
+	return NULL;
 }
 
 /* -------- the answer ---------------------------------------------------------------------------------- */
@@ -122,35 +131,34 @@ static void answer_failure(struct reply *reply, const struct err *err)
 static void run(struct doors_call *call)
 {
 	struct http_exchange *exchange = &call->exchange;
-	auto_body struct grade_body body;
+	const struct grade_body *body = call->asked;
 	auto_grading struct job_grading grading = {0};
 	struct job_engine *engine;
 	struct err err = ERR_INIT;
-
-	if (doors_grade_body(call, &body) < 0)
-		return;
 	const struct jail_limits limits =
-		doors_limits(exchange->server->config, (int64_t)(body.run_seconds * 1e6),
-			     (int64_t)(body.compile_seconds * 1e6), body.memory_bytes);
+		doors_limits(exchange->server->config, (int64_t)(body->run_seconds * 1e6),
+			     (int64_t)(body->compile_seconds * 1e6), body->memory_bytes);
 	const struct job_request request = {.owner = exchange->token.owner,
 					    .token_id = exchange->token.id,
 					    .client = &exchange->client,
-					    .language = body.language,
-					    .code = {body.code, strlen(body.code)},
+					    .language = body->language,
+					    .code = {body->code, strlen(body->code)},
 					    .limits = &limits};
-	struct json_object *id = json_member(body.document, "id");
+	struct json_object *id = json_member(body->document, "id");
 
 	client_came(&exchange->client, call->door->name, id ? json_object_get_string(id) : NULL);
 	int failed = server_engine(exchange->server, &engine, &err);
 
 	if (failed == 0)
-		failed = job_grading_run(engine, &request, body.asked, doors_over(), &grading, &err);
+		failed = job_grading_run(engine, &request, body->asked, doors_over(), &grading, &err);
 	if (failed < 0)
 		answer_failure(exchange->reply, &err);
 	else if (grading.result.stopped)
 		doors_fusion_late(exchange->reply);
 	else
-		answer(call, &body, &grading);
+		answer(call, body, &grading);
 }
 
-const struct door doors_grade = {.name = "fusion", .check = check, .run = run, .late = doors_fusion_late};
+/* Each case is an object of the body, one of what is asked, and up to three of the answer. */
+const struct door doors_grade = {
+	.name = "fusion", .copies = 5, .take = take, .run = run, .late = doors_fusion_late, .clear = clear};

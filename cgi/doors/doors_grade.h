@@ -18,4 +18,3 @@ struct grade_body {
 /* Negative: the reply says what is wrong. *ret is to be cleared in either case. */
 int doors_grade_body(struct doors_call *call, struct grade_body *ret);
 void doors_grade_clear(struct grade_body *body);
-#define auto_body __attribute__((cleanup(doors_grade_clear)))

@@ -13,14 +13,23 @@
 
 #define PATIENCE_US     INT64_C(30000000) /* open-r1 waits so long for a byte */
 
-static int check(struct doors_call *call, int64_t *ret_patience_us)
+static void clear(void *asked)
 {
-	struct piston_body body;
-	int result = doors_piston_body(call, &body);
+	struct piston_body *body = asked;
 
-	json_object_put(body.document);
+	json_object_put(body->document);
+	free(body);
+}
+
+static void *take(struct doors_call *call, int64_t *ret_patience_us)
+{
+	struct piston_body *body = xcalloc(1, sizeof(*body));
+
 	*ret_patience_us = PATIENCE_US;
-	return result;
+	if (doors_piston_body(call, body) == 0)
+		return body;
+	clear(body);
+	return NULL;
 }
 
 /* -------- the answer ---------------------------------------------------------------------------------- */
@@ -118,46 +127,43 @@ static int take_arguments(const struct piston_body *body, struct bind_strings *r
 static void run(struct doors_call *call)
 {
 	auto_doors_inputs struct doors_inputs inputs = {.count = 0};
-	struct piston_body body;
+	const struct piston_body *body = call->asked;
 	struct err err = ERR_INIT;
 	struct job *job = NULL;
 	const struct job_result *result;
 	struct job_file program = {0};
-	int failed = doors_piston_body(call, &body);
-	auto_json struct json_object *document = body.document;
+	int failed = 0;
 
-	if (failed < 0)
-		return;
-	if (body.grades) {
-		doors_piston_grade(call, &body);
+	if (body->grades) {
+		doors_piston_grade(call, body);
 		return;
 	}
 	const struct jail_limits limits =
-		doors_limits(call->exchange.server->config, body.run_us, body.compile_us, body.memory_bytes);
+		doors_limits(call->exchange.server->config, body->run_us, body->compile_us, body->memory_bytes);
 
-	for (size_t i = 1; failed == 0 && i < json_object_array_length(body.files); i++) {
-		failed = doors_piston_decode(json_object_array_get_idx(body.files, i), i,
+	for (size_t i = 1; failed == 0 && i < json_object_array_length(body->files); i++) {
+		failed = doors_piston_decode(json_object_array_get_idx(body->files, i), i,
 					     &inputs.files[inputs.count], &err);
 		inputs.count += failed == 0;
 	}
 	if (failed == 0)
-		failed = doors_piston_decode(json_object_array_get_idx(body.files, 0), 0, &program, &err);
+		failed = doors_piston_decode(json_object_array_get_idx(body->files, 0), 0, &program, &err);
 	auto_free const char *name = program.name, *data = program.data;
 	struct job_request request = {
-		.language = body.runner, .code = {program.data, program.length}, .limits = &limits};
+		.language = body->runner, .code = {program.data, program.length}, .limits = &limits};
 	auto_free const char **arguments = NULL;
 
-	if (body.input)
-		request.stdin_text = (struct bind_text){json_object_get_string(body.input),
-							(size_t)json_object_get_string_len(body.input)};
+	if (body->input)
+		request.stdin_text = (struct bind_text){json_object_get_string(body->input),
+							(size_t)json_object_get_string_len(body->input)};
 	if (failed == 0)
-		failed = take_arguments(&body, &request.args, &err);
+		failed = take_arguments(body, &request.args, &err);
 	arguments = request.args.items;
 	inputs.program = program.name;
 	if (failed == 0)
 		failed = doors_run(call, &request, &inputs, &job, &result, &err);
 	if (failed == 0)
-		answer(call, &body, result);
+		answer(call, body, result);
 	else if (failed != -ERR_CANCELLED)
 		doors_piston_failure(call->exchange.reply, &err);
 	job_release(job);
@@ -165,7 +171,8 @@ static void run(struct doors_call *call)
 
 /* -------- routes -------------------------------------------------------------------------------------- */
 
-static const struct door execute = {.name = "piston", .check = check, .run = run, .late = doors_piston_late};
+static const struct door execute = {
+	.name = "piston", .copies = 1, .take = take, .run = run, .late = doors_piston_late, .clear = clear};
 
 struct listing {
 	struct json_object *all;
