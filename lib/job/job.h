@@ -87,7 +87,7 @@ struct job_request {
 #define ASKED_LIMIT(argument, ...) int64_t argument; /* 0: default */
 #include "lib/base/limits.def"
 	const struct jail_limits *limits; /* NULL; else in the place of the arguments above; 0: default */
-	bool placed; /* the caller bounds its calls itself: limits.in_flight and limits.queue do not */
+	bool placed; /* the caller bounds its calls itself: limits.in_flight, queue and sandboxes do not */
 	bool network, display; /* display: of a last expression's value and open figures (jail_program) */
 	/* NULL: none. The same key and hash give the first call's result again (store_request.h); the same key with
 	 * another hash is ERR_CONFLICT. The second of two at once waits for the first. */

@@ -129,7 +129,7 @@ static struct job_sandbox *idlest(const struct job_engine *engine, const char *o
 	struct job_sandbox *found = NULL;
 
 	for (struct job_sandbox *sandbox = engine->sandboxes; sandbox; sandbox = sandbox->next)
-		if (!sandbox->job && streq(sandbox->owner, owner) &&
+		if (!sandbox->job && !sandbox->placed && streq(sandbox->owner, owner) &&
 		    (!found || sandbox->idle_since_us < found->idle_since_us))
 			found = sandbox;
 	return found;
@@ -140,29 +140,33 @@ static int64_t count(const struct job_engine *engine, const char *owner)
 	int64_t number = 0;
 
 	for (const struct job_sandbox *sandbox = engine->sandboxes; sandbox; sandbox = sandbox->next)
-		number += !owner || streq(sandbox->owner, owner);
+		number += !sandbox->placed && (!owner || streq(sandbox->owner, owner));
 	return number;
 }
 
 /* May this owner have one more? Where there may be no more, the owner's own idlest gives way. The last jail is never
  * held by a sandbox, so that others can run. */
-static int make_room(const struct job_engine *engine, const char *owner, struct err *err)
+static int make_room(const struct job *job, struct err *err)
 {
+	const struct job_engine *engine = job->engine;
 	const struct config_limits *limits = &engine->config->limits;
+	const char *owner = job->asked.row.owner;
 	const int64_t most = MIN(limits->sandboxes, engine->config->jailer.jails - 1);
 	int64_t total = count(engine, NULL), own = count(engine, owner);
 	struct job_sandbox *idle = idlest(engine, owner);
 
-	if (idle && most > 0 && (own >= limits->sandboxes_per_owner || total >= most)) {
-		end(idle, "idle");
-		own--;
-		total--;
-	}
 	if (!json_object_get_boolean(json_get(engine->info, "live", json_type_boolean)))
 		return err_set(err, ERR_UNAVAILABLE,
 			       "this server keeps no live sandboxes, because its jailer cannot freeze them (sallyport "
 			       "doctor): run without "
 			       "a session");
+	if (job->turn.placed)
+		return 0;
+	if (idle && most > 0 && (own >= limits->sandboxes_per_owner || total >= most)) {
+		end(idle, "idle");
+		own--;
+		total--;
+	}
 	if (most <= 0)
 		return err_set(err, ERR_UNAVAILABLE,
 			       "this server keeps no live sandboxes (limits.sandboxes): run without a session");
@@ -193,7 +197,7 @@ static int open_new(struct job *job, struct job_sandbox **ret, struct err *err)
 		.live = true,
 		.fingerprint = true,
 	};
-	int result = make_room(engine, job->asked.row.owner, err);
+	int result = make_room(job, err);
 
 	if (result < 0)
 		return result;
@@ -206,6 +210,7 @@ static int open_new(struct job *job, struct job_sandbox **ret, struct err *err)
 	snprintf(sandbox->language, sizeof(sandbox->language), "%s", job->asked.row.language);
 	sandbox->limits = job->run.limits;
 	sandbox->network = job->asked.row.network;
+	sandbox->placed = job->turn.placed;
 	sandbox->cause = "ended";
 	sandbox->next = engine->sandboxes;
 	engine->sandboxes = sandbox;

@@ -27,6 +27,7 @@ struct job_sandbox {
 	int64_t runs, idle_since_us;
 	struct jail_limits limits;
 	bool network;
+	bool placed; /* bounded by who opened it (job_request.placed): not counted, and it gives way to no other */
 	bool over;         /* nothing can run in it any more */
 	const char *cause; /* for the record */
 	struct job_known known;

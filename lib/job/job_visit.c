@@ -92,6 +92,7 @@ int job_visit_init(struct job_visit *visit, struct job_engine *engine, const str
 					      .conversation = who->conversation,
 					      .bytes_max = engine->config->limits.data_mb << 20}};
 	job_turn_init(&visit->turn, engine, advance);
+	visit->turn.placed = who->placed;
 	visit->turn.key = who->key;
 	visit->turn.key_hash = who->key_hash;
 	if (!who->conversation)
