@@ -225,11 +225,12 @@ void doors_inputs_clear(struct doors_inputs *inputs)
 
 static void place_program(struct job_request *request, struct doors_inputs *inputs)
 {
+	if (inputs->count == 0 || inputs->count == JOB_FILES_MAX || request->live ||
+	    (!streq(request->language, "python") && !streq(request->language, "pytest")))
+		return;
 	for (size_t i = 0; i < inputs->count; i++)
 		if (streq(inputs->files[i].name, inputs->program))
 			return;
-	if (inputs->count == 0 || inputs->count == JOB_FILES_MAX || !streq(request->language, "python"))
-		return;
 	inputs->files[inputs->count++] = (struct job_file){.name = xstrdup(inputs->program),
 							   .data = xmemdup(request->code.data, request->code.length),
 							   .length = request->code.length};
@@ -249,7 +250,8 @@ int doors_run(struct doors_call *call, struct job_request *request, struct doors
 		inputs->count > 0 || inputs->fetched ? xasprintf("%s-%s", call->door->name, id) : NULL;
 
 	request->id = id;
-	request->conversation = conversation;
+	if (!request->live)
+		request->conversation = conversation;
 	request->files = inputs->files;
 	request->n_files = inputs->count;
 	request->owner = exchange->token.owner;
@@ -269,12 +271,30 @@ int doors_run(struct doors_call *call, struct job_request *request, struct doors
 		job_cancel(*ret_job);
 		exchange->reply->gone = true;
 	}
-	if (result == 0) {
-		reply_header(exchange->reply, "X-Sallyport-Execution", "%s", (*ret)->id);
-		snprintf(exchange->reply->outcome, sizeof(exchange->reply->outcome), "%s",
-			 jail_verdict_text((*ret)->jail.verdict));
-	}
 	return result;
+}
+
+void doors_name(struct doors_call *call, const char *id, enum jail_verdict verdict)
+{
+	struct reply *reply = call->exchange.reply;
+
+	reply_header(reply, "X-Sallyport-Execution", "%s", id);
+	snprintf(reply->outcome, sizeof(reply->outcome), "%s", jail_verdict_text(verdict));
+}
+
+int doors_arguments(struct json_object *list, struct bind_strings *ret, struct err *err)
+{
+	const size_t count = list ? json_object_array_length(list) : 0;
+
+	ret->items = xcalloc(count + 1, sizeof(*ret->items));
+	for (; ret->count < count; ret->count++) {
+		struct json_object *item = json_object_array_get_idx(list, ret->count);
+
+		if (!json_object_is_type(item, json_type_string))
+			return err_set(err, ERR_INVALID, "args[%zu] is required as a string", ret->count);
+		ret->items[ret->count] = json_object_get_string(item);
+	}
+	return 0;
 }
 
 bool doors_compiled_late(const struct jail_result *jail)

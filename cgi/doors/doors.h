@@ -77,9 +77,14 @@ struct doors_inputs {
 void doors_inputs_clear(struct doors_inputs *inputs);
 #define auto_doors_inputs __attribute__((cleanup(doors_inputs_clear)))
 const atomic_bool *doors_over(void); /* the server has waited long enough for what has begun */
-/* Runs it. *ret_job is to be released, *ret is its own. ERR_CANCELLED: the client left, and the reply says so. */
+/* Runs it, in the request's conversation if it is live, else in one of its own. *ret_job is to be released, *ret is its
+ * own. ERR_CANCELLED: the client left, and the reply says so. */
 int doors_run(struct doors_call *call, struct job_request *request, struct doors_inputs *inputs, struct job **ret_job,
 	      const struct job_result **ret, struct err *err);
+/* What the answer names: the execution, and for the log its verdict. */
+void doors_name(struct doors_call *call, const char *id, enum jail_verdict verdict);
+/* A program's arguments; the list of them is the caller's to free. */
+int doors_arguments(struct json_object *list, struct bind_strings *ret, struct err *err);
 bool doors_compiled_late(const struct jail_result *jail); /* the compile step met its limit of time */
 /* A stream's first DOORS_STREAM_MAX bytes; what is not UTF-8 is U+FFFD. */
 struct json_object *doors_stream(struct doors_call *call, const struct job_result *result, bool is_stderr);

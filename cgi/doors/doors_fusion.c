@@ -8,12 +8,9 @@
 
 #include "cgi/http/files.h"
 #include "doors_fusion.h"
-#include "lib/base/text.h"
 #include "lib/base/util.h"
-#include "lib/store/blob/store_blob.h"
 
-#define FETCH_MAX       (16 << 20)        /* bytes of all files in an answer */
-#define PROGRAM         "main.py"         /* where it is put, among its files */
+#define PROGRAM "main.py" /* where it is put, among its files */
 
 static void clear(void *asked)
 {
@@ -36,45 +33,6 @@ static void *take(struct doors_call *call, int64_t *ret_patience_us)
 }
 
 /* -------- the answer ---------------------------------------------------------------------------------- */
-
-static struct json_object *content_of(struct store *store, const struct store_file *file, size_t *left)
-{
-	auto_buf struct buf text = {0};
-	auto_free char *data = NULL;
-	auto_close int fd = -1;
-	size_t length = 0;
-
-	if ((size_t)file->size > *left || store_blob_open(store, file->blob, &fd, NULL, NULL) < 0 ||
-	    read_fd(fd, (size_t)file->size, &data, &length, NULL) < 0)
-		return NULL;
-	*left -= length;
-	buf_init(&text, SIZE_MAX);
-	base64_encode(&text, data, length);
-	return json_object_new_string_len(text.data, (int)text.length);
-}
-
-/* Those of fetch_files that are there: what the program wrote, else what was sent. */
-static struct json_object *fetched(struct doors_call *call, const struct fusion_body *body,
-				   const struct job_result *result)
-{
-	struct json_object *files = json_object_new_object();
-	size_t left = FETCH_MAX;
-
-	for (size_t i = 0; body->fetch && i < json_object_array_length(body->fetch); i++) {
-		const char *asked = json_object_get_string(json_object_array_get_idx(body->fetch, i));
-		const char *name = asked ? doors_path(asked) : NULL;
-		struct json_object *content = NULL, *sent = NULL;
-
-		for (size_t n = 0; name && n < result->n_changes && !content; n++)
-			if (streq(result->changes[n].name, name) && result->changes[n].kind != JAIL_FILE_DELETED)
-				content = content_of(call->exchange.server->store, &result->changes[n].file, &left);
-		if (!content && asked && body->files && json_object_object_get_ex(body->files, asked, &sent))
-			content = json_object_get(sent);
-		if (content)
-			json_add(files, asked, content);
-	}
-	return files;
-}
 
 static void answer(struct doors_call *call, const struct fusion_body *body, const struct job_result *result)
 {
@@ -100,8 +58,9 @@ static void answer(struct doors_call *call, const struct fusion_body *body, cons
 	json_add(object, "compile_result", compile);
 	json_add(object, "run_result", run);
 	json_add_string(object, "executor_pod_name", result->id);
-	json_add(object, "files", fetched(call, body, result));
+	json_add(object, "files", doors_fusion_fetched(call, body->fetch, result->conversation));
 	reply_json(call->exchange.reply, 200, object);
+	doors_name(call, result->id, jail->verdict);
 }
 
 static void answer_failure(struct reply *reply, const struct err *err)
@@ -123,31 +82,6 @@ static void answer_failure(struct reply *reply, const struct err *err)
 
 /* -------- the run ------------------------------------------------------------------------------------- */
 
-static int decode(const struct fusion_body *body, struct doors_inputs *ret, struct err *err)
-{
-	if (!body->files)
-		return 0;
-	json_object_object_foreach(body->files, name, content)
-	{
-		struct buf data;
-
-		if (!content)
-			continue;
-		const size_t length = (size_t)json_object_get_string_len(content);
-
-		buf_init(&data, length + 1);
-		if (base64_decode(json_object_get_string(content), length, &data, err) < 0) {
-			buf_clear(&data);
-			return err_member(err, "files", "%.100s: Input should be a valid base64 string", name);
-		}
-		struct job_file *file = &ret->files[ret->count++];
-
-		file->name = xstrdup(doors_path(name));
-		file->data = buf_steal(&data, &file->length);
-	}
-	return 0;
-}
-
 static void run(struct doors_call *call)
 {
 	auto_doors_inputs struct doors_inputs inputs = {.program = PROGRAM};
@@ -168,9 +102,13 @@ static void run(struct doors_call *call)
 	if (body->input)
 		request.stdin_text = (struct bind_text){json_object_get_string(body->input),
 							(size_t)json_object_get_string_len(body->input)};
-	int failed = decode(body, &inputs, &err);
+	int failed = doors_fusion_decode(body->files, &inputs, &err);
 
 	inputs.fetched = body->fetch != NULL;
+	if (failed == 0)
+		failed = doors_arguments(body->args, &request.args, &err);
+	auto_free const char **arguments = request.args.items;
+
 	if (failed == 0)
 		failed = doors_run(call, &request, &inputs, &job, &result, &err);
 	if (failed == 0)

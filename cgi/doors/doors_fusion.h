@@ -10,7 +10,7 @@
 
 struct fusion_body {
 	struct json_object *document;
-	struct json_object *code, *input, *files, *fetch;
+	struct json_object *code, *input, *files, *fetch, *args;
 	const char *language; /* our name of it */
 	double compile_seconds, run_seconds;
 	int64_t memory_bytes;
@@ -34,4 +34,12 @@ void doors_fusion_late(struct reply *reply);
 struct json_object *doors_fusion_step(int64_t wall_us, bool timed_out, int code, struct json_object *out,
 				      struct json_object *error);
 int doors_fusion_code(enum jail_verdict verdict, int exit_code, int signal);
+/* Files that are sent, and the names of those that are asked for; NULL: none. Negative: the reply says what is wrong. */
+int doors_fusion_files(struct reply *reply, struct json_object *document, struct json_object **ret_files,
+		       struct json_object **ret_fetch);
+int doors_fusion_decode(struct json_object *files, struct doors_inputs *ret, struct err *err);
+/* A file in base64, where it has no more than the bytes that are left; else NULL. */
+struct json_object *doors_fusion_base64(struct doors_call *call, const struct store_file *file, size_t *left);
+/* Those of `names` that are in the conversation ("": none), in base64. */
+struct json_object *doors_fusion_fetched(struct doors_call *call, struct json_object *names, const char *conversation);
 extern const struct door doors_grade; /* common_evaluate, common_evaluate_batch (doors_grade.c) */

@@ -13,7 +13,7 @@ static const char *const languages[][2] = {
 	{"python", "python"}, {"cpp", "cpp"},	    {"nodejs", "javascript"}, {"go", "go"},
 	{"java", "java"},     {"php", "php"},	    {"csharp", "csharp"},     {"bash", "bash"},
 	{"sql", "sql"},	      {"rust", "rust"},	    {"lua", "lua"},	      {"R", "r"},
-	{"perl", "perl"},     {"ruby", "ruby"},	    {"typescript", "typescript"},
+	{"perl", "perl"},     {"ruby", "ruby"},	    {"typescript", "typescript"}, {"pytest", "pytest"},
 };
 
 int doors_fusion_refuse(struct reply *reply, const char *member, const char *type, const char *text)
@@ -100,29 +100,6 @@ int doors_fusion_memory(struct reply *reply, struct json_object *document, const
 	return 0;
 }
 
-static int take_files(struct reply *reply, struct json_object *document, struct fusion_body *ret)
-{
-	size_t count = 0;
-
-	ret->files = json_get(document, "files", json_type_object);
-	ret->fetch = json_get(document, "fetch_files", json_type_array);
-	if (!ret->files)
-		return 0;
-	json_object_object_foreach(ret->files, name, content)
-	{
-		if (content && !json_object_is_type(content, json_type_string))
-			return doors_fusion_refuse(reply, "files", "string_type",
-						   "Input should be a valid base64 string");
-		if (!doors_path(name))
-			return doors_fusion_refuse(reply, "files", "value_error",
-				      "a file's path must lead below the program's folder");
-		count += content != NULL;
-	}
-	if (count >= JOB_FILES_MAX)
-		return doors_fusion_refuse(reply, "files", "too_long", "too many files with one request: at most 63");
-	return 0;
-}
-
 int doors_fusion_body(struct doors_call *call, struct fusion_body *ret)
 {
 	struct reply *reply = call->exchange.reply;
@@ -147,7 +124,9 @@ int doors_fusion_body(struct doors_call *call, struct fusion_body *ret)
 					   &ret->run_seconds)) < 0 ||
 	    (result = doors_fusion_memory(reply, document, "memory_limit_MB", &ret->memory_bytes)) < 0)
 		return result;
-	return take_files(reply, document, ret);
+	if (streq(ret->language, "pytest")) /* in the original, too, of no other */
+		ret->args = json_get(document, "args", json_type_array);
+	return doors_fusion_files(reply, document, &ret->files, &ret->fetch);
 }
 
 /* -------- what gradings answer, too ------------------------------------------------------------------- */

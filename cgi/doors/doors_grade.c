@@ -110,9 +110,7 @@ static void answer(struct doors_call *call, const struct grade_body *body, const
 	json_add(object, "extracted_type", NULL);
 	json_add(object, "extra", NULL);
 	reply_json(call->exchange.reply, 200, object);
-	reply_header(call->exchange.reply, "X-Sallyport-Execution", "%s", grading->id);
-	snprintf(call->exchange.reply->outcome, sizeof(call->exchange.reply->outcome), "%s",
-		 jail_verdict_text(grading->verdict));
+	doors_name(call, grading->id, grading->verdict);
 }
 
 /* 500 is what these clients repeat. */

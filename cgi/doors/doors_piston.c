@@ -105,24 +105,10 @@ static void answer(struct doors_call *call, const struct piston_body *body, cons
 	json_add_string(object, "language", body->runner);
 	json_add_string(object, "version", body->found);
 	reply_json(call->exchange.reply, 200, object);
+	doors_name(call, result->id, jail->verdict);
 }
 
 /* -------- the run ------------------------------------------------------------------------------------- */
-
-static int take_arguments(const struct piston_body *body, struct bind_strings *ret, struct err *err)
-{
-	const size_t count = body->args ? json_object_array_length(body->args) : 0;
-
-	ret->items = xcalloc(count + 1, sizeof(*ret->items));
-	for (; ret->count < count; ret->count++) {
-		struct json_object *item = json_object_array_get_idx(body->args, ret->count);
-
-		if (!json_object_is_type(item, json_type_string))
-			return err_set(err, ERR_INVALID, "args[%zu] is required as a string", ret->count);
-		ret->items[ret->count] = json_object_get_string(item);
-	}
-	return 0;
-}
 
 static void run(struct doors_call *call)
 {
@@ -157,7 +143,7 @@ static void run(struct doors_call *call)
 		request.stdin_text = (struct bind_text){json_object_get_string(body->input),
 							(size_t)json_object_get_string_len(body->input)};
 	if (failed == 0)
-		failed = take_arguments(body, &request.args, &err);
+		failed = doors_arguments(body->args, &request.args, &err);
 	arguments = request.args.items;
 	inputs.program = program.name;
 	if (failed == 0)

@@ -257,7 +257,7 @@ static void answer(struct doors_call *call, const struct piston_body *body, cons
 	json_add_string(object, "language", body->language);
 	json_add_string(object, "version", DOORS_GRADED_VERSION);
 	reply_json(reply, 200, object);
-	reply_header(reply, "X-Sallyport-Execution", "%s", grading->id);
+	doors_name(call, grading->id, grading->verdict);
 }
 
 void doors_piston_grade(struct doors_call *call, const struct piston_body *body)

@@ -99,6 +99,19 @@ test('run_code: bad requests say what is wrong, in the form of its clients', asy
 	assert.equal(large.body.status, 'Success', JSON.stringify(large.body)); /* lowered to what there is */
 });
 
+test('run_code: pytest runs tests, with arguments and files', async () => {
+	const code = 'from helper import twice\n\ndef test_good():\n    assert twice(2) == 4\n\ndef test_bad():\n    assert twice(2) == 5\n';
+	const files = { 'helper.py': base64('def twice(n): return 2 * n') };
+	const all = await runCode({ language: 'pytest', code, files });
+	assert.deepEqual([all.body.status, all.body.run_result.return_code], ['Failed', 1], JSON.stringify(all.body));
+	assert.match(all.body.run_result.stdout, /1 failed, 1 passed/);
+	const some = await runCode({ language: 'pytest', code, files, args: ['-k', 'good'] });
+	assert.equal(some.body.status, 'Success', JSON.stringify(some.body));
+	assert.match(some.body.run_result.stdout, /1 passed, 1 deselected/);
+	const alone = await runCode({ language: 'pytest', code: 'def test_it(tmp_path):\n    (tmp_path / "a").write_text("x")' });
+	assert.equal(alone.body.status, 'Success', JSON.stringify(alone.body));
+});
+
 test('the other addresses of SandboxFusion', async () => {
 	const get = async (rest, init) => {
 		const response = await fetch(`${origin}/t/${token}/fusion/${rest}`, init);
