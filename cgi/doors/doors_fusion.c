@@ -162,6 +162,8 @@ void doors_fusion(struct http_exchange *exchange, const char *method, const char
 		doors_serve(exchange, &run_code);
 	} else if (post && (streq(rest, "common_evaluate") || streq(rest, "common_evaluate_batch"))) {
 		doors_serve(exchange, &doors_grade);
+	} else if (post && streq(rest, "run_jupyter")) {
+		doors_serve(exchange, &doors_jupyter);
 	} else if (post && asks_for_data_set(rest)) {
 		no_data_set(exchange);
 	} else if (streq(rest, "list_languages")) {

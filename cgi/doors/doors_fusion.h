@@ -42,4 +42,5 @@ int doors_fusion_decode(struct json_object *files, struct doors_inputs *ret, str
 struct json_object *doors_fusion_base64(struct doors_call *call, const struct store_file *file, size_t *left);
 /* Those of `names` that are in the conversation ("": none), in base64. */
 struct json_object *doors_fusion_fetched(struct doors_call *call, struct json_object *names, const char *conversation);
+extern const struct door doors_jupyter; /* run_jupyter (doors_jupyter.c) */
 extern const struct door doors_grade; /* common_evaluate, common_evaluate_batch (doors_grade.c) */
