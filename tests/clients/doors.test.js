@@ -112,6 +112,50 @@ test('run_code: pytest runs tests, with arguments and files', async () => {
 	assert.equal(alone.body.status, 'Success', JSON.stringify(alone.body));
 });
 
+async function runJupyter(body) {
+	const response = await fetch(`${origin}/t/${token}/fusion/run_jupyter`, { method: 'POST', body: typeof body === 'string' ? body : JSON.stringify(body) });
+	return { status: response.status, headers: response.headers, body: await response.json() };
+}
+
+test('run_jupyter: cells share an interpreter, and an exception ends only its cell', async () => {
+	const { status, headers, body } = await runJupyter({
+		cells: ['a = 123', 'a', 'print(a)', '', 'import sys; sys.stderr.write("stderr message")', 'raise RuntimeError("error message")', 'a + 1', 'open("out.txt", "w").write(open("in.txt").read() * 2);'],
+		cell_timeout: 0, total_timeout: 45, kernel: 'python3', files: { 'in.txt': base64('hi') }, fetch_files: ['out.txt', 'in.txt', 'missing'],
+	});
+	assert.equal(status, 200);
+	assert.equal(body.status, 'Success', JSON.stringify(body));
+	assert.deepEqual([body.driver.status, body.driver.return_code, body.message], ['Finished', 0, '']);
+	assert.deepEqual(body.files, { 'out.txt': base64('hihi'), 'in.txt': base64('hi') });
+	const plain = { stdout: '', stderr: '', display: [], error: [] };
+	const { error, ...sixth } = body.cells[5];
+	assert.deepEqual(body.cells.toSpliced(5, 1), [
+		plain, { ...plain, display: [{ 'text/plain': '123' }] }, { ...plain, stdout: '123\n' }, plain, { ...plain, stderr: 'stderr message' },
+		{ ...plain, display: [{ 'text/plain': '124' }] }, plain,
+	]);
+	assert.deepEqual(sixth, { stdout: '', stderr: '', display: [] });
+	assert.deepEqual([error.length, error[0].ename, error[0].evalue, error[0].traceback[0]], [1, 'RuntimeError', 'error message', 'Traceback (most recent call last):']);
+	assert.equal(body.executor_pod_name, headers.get('x-sallyport-execution'));
+	/* Its replay is that of the whole session. */
+	const { stdout } = await stack.cli(['replay', body.executor_pod_name]);
+	assert.match(stdout, /identical/);
+});
+
+test('run_jupyter: errors as a notebook has them, and figures', async () => {
+	const { body } = await runJupyter({
+		cells: ['x = (', 'try:\n    1 / 0\nexcept ZeroDivisionError as e:\n    raise ValueError("two\\nlines") from e', 'import sys\nprint("before", file=sys.stderr)\nsys.exit(3)',
+			'import json\njson.loads("{")', 'import matplotlib.pyplot as plt\nplt.plot([1, 2])'],
+	});
+	assert.equal(body.status, 'Success', JSON.stringify(body));
+	const errors = body.cells.map(({ error }) => error[0] && [error[0].ename, error[0].evalue]);
+	assert.equal(errors[0][0], 'SyntaxError');
+	assert.deepEqual(errors.slice(1, 3), [['ValueError', 'two\nlines'], ['SystemExit', '3']]);
+	assert.ok(body.cells[1].error[0].traceback.includes('ZeroDivisionError: division by zero'));
+	assert.equal(body.cells[2].stderr, 'before\n');
+	assert.equal(errors[3][0], 'JSONDecodeError');
+	const picture = body.cells[4].display.find((one) => one['image/png']);
+	assert.equal(Buffer.from(picture['image/png'], 'base64').subarray(1, 4).toString(), 'PNG');
+});
+
 test('the other addresses of SandboxFusion', async () => {
 	const get = async (rest, init) => {
 		const response = await fetch(`${origin}/t/${token}/fusion/${rest}`, init);
