@@ -156,6 +156,41 @@ test('run_jupyter: errors as a notebook has them, and figures', async () => {
 	assert.equal(Buffer.from(picture['image/png'], 'base64').subarray(1, 4).toString(), 'PNG');
 });
 
+test('run_jupyter: what ends the interpreter or meets a limit is the last cell', async () => {
+	const cases = [
+		[{ cells: ['print(1)', 'import os; os._exit(4)', 'print(2)'] }, 'Finished', 'DeadKernelError'],
+		[{ cells: ['print(1)', 'while True: pass', 'print(2)'], cell_timeout: 1 }, 'TimeLimitExceeded', 'DeadKernelError'],
+		[{ cells: ['print(1)', 'while True: pass', 'print(2)'], total_timeout: 2 }, 'TimeLimitExceeded', 'DeadKernelError'],
+		[{ cells: ['print(1)', 'x = bytearray(1 << 30)', 'print(2)'], memory_limit_MB: 128 }, 'Finished', null],
+	];
+	for (const [request, driver, name] of cases) {
+		const { body } = await runJupyter(request);
+		if (!name && stack.weaker) continue; /* memory is the process' own there: an exception */
+		assert.deepEqual([body.status, body.driver.status, body.cells.length], ['Failed', driver, 2], JSON.stringify(body));
+		assert.equal(body.cells[0].stdout, '1\n');
+		if (name) assert.equal(body.cells[1].error[0].ename, name);
+	}
+});
+
+test('run_jupyter: more at once than an owner may have sessions', async () => {
+	const answers = await Promise.all(Array.from({ length: 12 }, (_, n) => runJupyter({ cells: [`n = ${n}`, 'print(n)'] })));
+	assert.deepEqual(answers.map(({ body }) => body.cells[1].stdout), Array.from({ length: 12 }, (_, n) => `${n}\n`));
+	await until('all sandboxes to have ended', async () => !(await stack.cli(['ps', '--json'])).stdout.includes('fusion-'));
+});
+
+test('run_jupyter: bad requests', async () => {
+	const cases = [
+		['{', null], [{}, 'cells'], [{ cells: 'x' }, 'cells'], [{ cells: [1] }, 'cells'], [{ cells: Array(257).fill('') }, 'cells'], [{ cells: [], kernel: 'ir' }, 'kernel'],
+		[{ cells: [], total_timeout: -1 }, 'total_timeout'], [{ cells: [], cell_timeout: -1 }, 'cell_timeout'], [{ cells: [], cell_timeout: 'x' }, 'cell_timeout'], [{ cells: ['1'], files: { x: '*' } }, 'files'],
+	];
+	for (const [body, member] of cases) {
+		const answer = await runJupyter(body);
+		assert.equal(answer.status, 422, JSON.stringify(body));
+		assert.deepEqual(answer.body.detail[0].loc, member ? ['body', member] : ['body'], JSON.stringify(answer.body));
+	}
+	assert.deepEqual((await runJupyter({ cells: [] })).body.cells, []);
+});
+
 test('the other addresses of SandboxFusion', async () => {
 	const get = async (rest, init) => {
 		const response = await fetch(`${origin}/t/${token}/fusion/${rest}`, init);
