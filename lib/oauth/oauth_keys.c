@@ -35,6 +35,7 @@ static const struct algorithm {
 };
 
 struct oauth_keys {
+	bool any_id; /* each of them is for tokens of every id */
 	size_t count;
 	struct {
 		struct verify_key *key;
@@ -134,6 +135,16 @@ static unsigned allowed_of(struct json_object *entry, enum verify_kind kind)
 	return allowed;
 }
 
+/* What a key may be used for where nothing says it. */
+static unsigned all_of(enum verify_kind kind)
+{
+	unsigned allowed = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(algorithms); i++)
+		allowed |= algorithms[i].kind == kind ? algorithms[i].flag : 0;
+	return allowed;
+}
+
 static void take_entry(struct oauth_keys *keys, struct json_object *entry)
 {
 	const char *id = json_get_string(entry, "kid");
@@ -174,6 +185,28 @@ int oauth_keys_parse(const char *text, size_t length, struct oauth_keys **ret, s
 	return 0;
 }
 
+int oauth_keys_parse_pem(const char *text, size_t length, struct oauth_keys **ret, struct err *err)
+{
+	struct oauth_keys *keys = xcalloc(1, sizeof(*keys));
+	size_t read = 1;
+
+	keys->any_id = true;
+	for (size_t at = 0; read > 0 && at < length && keys->count < OAUTH_KEYS_MAX; at += read) {
+		struct verify_key *key = verify_key_pem(text + at, length - at, &read);
+
+		if (key != NULL) {
+			keys->items[keys->count].key = key;
+			keys->items[keys->count++].allowed = all_of(verify_key_kind(key));
+		}
+	}
+	if (keys->count == 0) {
+		oauth_keys_free(keys);
+		return err_set(err, ERR_INVALID, "there is no public key in PEM that can check a token");
+	}
+	*ret = keys;
+	return 0;
+}
+
 void oauth_keys_free(struct oauth_keys *keys)
 {
 	for (size_t i = 0; keys != NULL && i < keys->count; i++) {
@@ -197,7 +230,7 @@ int oauth_keys_check(const struct oauth_keys *keys, const struct oauth_signed *w
 	for (size_t i = 0; algorithm != NULL && i < keys->count && tries < TRIES; i++) {
 		const char *id = keys->items[i].id;
 
-		if (what->key_id != NULL && (id == NULL || !streq(id, what->key_id)))
+		if (what->key_id != NULL && !keys->any_id && (id == NULL || !streq(id, what->key_id)))
 			continue;
 		known = true;
 		if (!(keys->items[i].allowed & what->algorithm))

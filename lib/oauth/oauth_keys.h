@@ -32,6 +32,8 @@ unsigned oauth_keys_algorithm(const char *name);
 struct oauth_keys;
 /* Entries of other types and malformed keys are passed over; ERR_INVALID where no usable key is left. */
 int oauth_keys_parse(const char *text, size_t length, struct oauth_keys **ret, struct err *err);
+/* Public keys in PEM, one after the other. They have no ids: a token may name any. */
+int oauth_keys_parse_pem(const char *text, size_t length, struct oauth_keys **ret, struct err *err);
 void oauth_keys_free(struct oauth_keys *keys); /* NULL is fine */
 size_t oauth_keys_count(const struct oauth_keys *keys);
 

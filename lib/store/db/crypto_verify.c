@@ -1,11 +1,14 @@
 /* crypto_verify.c - see crypto_verify.h. Facts: OpenSSL 3.0; RFC 7518, RFC 8032. */
 #include "crypto_verify.h"
 
+#include <limits.h>
+#include <openssl/bio.h>
 #include <openssl/bn.h>
 #include <openssl/core_names.h>
 #include <openssl/ecdsa.h>
 #include <openssl/evp.h>
 #include <openssl/param_build.h>
+#include <openssl/pem.h>
 #include <openssl/rsa.h>
 #include <stdlib.h>
 #include <string.h>
@@ -105,6 +108,40 @@ struct verify_key *verify_key_ed25519(const uint8_t *key, size_t length)
 	return length == ED25519_SIZE
 		       ? wrap(VERIFY_ED25519, EVP_PKEY_new_raw_public_key(EVP_PKEY_ED25519, NULL, key, length))
 		       : NULL;
+}
+
+/* False: none of the kinds. */
+static bool kind_of(EVP_PKEY *key, enum verify_kind *ret)
+{
+	const int bits = EVP_PKEY_get_bits(key);
+	char curve[32] = "";
+
+	if (EVP_PKEY_is_a(key, "RSA")) {
+		*ret = VERIFY_RSA;
+		return bits >= RSA_BITS_MIN && bits <= RSA_BITS_MAX;
+	}
+	if (EVP_PKEY_is_a(key, "ED25519")) {
+		*ret = VERIFY_ED25519;
+		return true;
+	}
+	if (!EVP_PKEY_is_a(key, "EC") || EVP_PKEY_get_group_name(key, curve, sizeof(curve), NULL) != 1)
+		return false;
+	*ret = streq(curve, "secp384r1") ? VERIFY_P384 : VERIFY_P256;
+	return streq(curve, "secp384r1") || streq(curve, "prime256v1");
+}
+
+struct verify_key *verify_key_pem(const char *text, size_t length, size_t *ret_length)
+{
+	BIO *in = length <= INT_MAX ? BIO_new_mem_buf(text, (int)length) : NULL;
+	EVP_PKEY *key = in ? PEM_read_bio_PUBKEY(in, NULL, NULL, NULL) : NULL;
+	enum verify_kind kind = VERIFY_RSA;
+
+	*ret_length = key ? length - BIO_pending(in) : 0;
+	BIO_free(in);
+	if (key && kind_of(key, &kind))
+		return wrap(kind, key);
+	EVP_PKEY_free(key);
+	return NULL;
 }
 
 void verify_key_free(struct verify_key *key)

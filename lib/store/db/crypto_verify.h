@@ -25,6 +25,8 @@ struct verify_key *verify_key_rsa(const uint8_t *modulus, size_t n_modulus, cons
 /* VERIFY_P256 or VERIFY_P384; x and y are as long as the curve's field. */
 struct verify_key *verify_key_ec(enum verify_kind kind, const uint8_t *x, const uint8_t *y, size_t length);
 struct verify_key *verify_key_ed25519(const uint8_t *key, size_t length);
+/* The first public key of a text in PEM; *ret_length: how much of it was read, 0: there is no PEM in it. */
+struct verify_key *verify_key_pem(const char *text, size_t length, size_t *ret_length);
 void verify_key_free(struct verify_key *key); /* NULL is fine */
 enum verify_kind verify_key_kind(const struct verify_key *key);
 
