@@ -37,6 +37,12 @@ enum route_auth {
 	ROUTE_LOOPBACK,  /* only from this machine; from elsewhere it is not there */
 	ROUTE_MONITOR,   /* the same, but metrics.token opens it */
 };
+/* How else than by a header a route knows whose the request is. */
+enum route_known {
+	KNOWN_BY_PATH = 1,    /* TOKEN_PATH in front of it is understood */
+	KNOWN_BY_NETWORK = 2, /* doors.trusted */
+	KNOWN_BY_FRONT = 4,   /* a front end's users (lib/oauth/oauth_front.h) */
+};
 struct route {
 	const char *path;
 	bool below;          /* everything below the path; the rest is handed on */
@@ -45,7 +51,7 @@ struct route {
 	bool cors; /* pages of allowed Origins may read the replies */
 	void (*handle)(struct http_exchange *exchange, const char *method, const char *rest);
 	void (*headers)(struct reply *reply); /* of all its replies; or NULL */
-	bool token_in_path; /* TOKEN_PATH in front of it is understood */
+	unsigned known; /* of enum route_known */
 };
 
 /* For supervisors and load balancers on the same machine. */
@@ -67,30 +73,34 @@ static void token_get(struct http_exchange *exchange, const char *method, const 
 }
 
 static const struct route routes[] = {
-	{"/mcp", false, "POST, GET, DELETE", ROUTE_TOKEN, true, mcp_handle, NULL, false},
+	{"/mcp", false, "POST, GET, DELETE", ROUTE_TOKEN, true, mcp_handle, NULL, 0},
 	/* Some clients add the slash. */
-	{"/mcp/", false, "POST, GET, DELETE", ROUTE_TOKEN, true, mcp_handle, NULL, false},
-	{"/sse", false, "GET", ROUTE_TOKEN, true, sse_stream, NULL, false},
-	{"/messages", false, "POST", ROUTE_TOKEN, true, sse_message, NULL, false},
-	{"/files/", true, "GET, HEAD, PUT, POST, DELETE", ROUTE_READ_OPEN, true, files_handle, NULL, false},
+	{"/mcp/", false, "POST, GET, DELETE", ROUTE_TOKEN, true, mcp_handle, NULL, 0},
+	{"/sse", false, "GET", ROUTE_TOKEN, true, sse_stream, NULL, 0},
+	{"/messages", false, "POST", ROUTE_TOKEN, true, sse_message, NULL, 0},
+	{"/files/", true, "GET, HEAD, PUT, POST, DELETE", ROUTE_READ_OPEN, true, files_handle, NULL, 0},
 	/* Signs in by itself. */
-	{"/admin", false, "GET, HEAD, POST", ROUTE_OPEN, false, admin_handle, admin_headers, false},
-	{"/admin/", true, "GET, HEAD, POST", ROUTE_OPEN, false, admin_handle, admin_headers, false},
-	{"/v1/", true, "GET, POST, DELETE", ROUTE_TOKEN, false, api_handle, NULL, true},
-	{"/fusion/", true, "GET, POST", ROUTE_TOKEN, false, doors_fusion, NULL, true},
-	{"/piston/", true, "GET, POST, DELETE", ROUTE_TOKEN, false, doors_piston, NULL, true},
-	{"/_token", false, "GET", ROUTE_KNOWN, false, token_get, NULL, true},
+	{"/admin", false, "GET, HEAD, POST", ROUTE_OPEN, false, admin_handle, admin_headers, 0},
+	{"/admin/", true, "GET, HEAD, POST", ROUTE_OPEN, false, admin_handle, admin_headers, 0},
+	{"/v1/", true, "GET, POST, DELETE", ROUTE_TOKEN, false, api_handle, NULL,
+	 KNOWN_BY_PATH | KNOWN_BY_FRONT},
+	{"/fusion/", true, "GET, POST", ROUTE_TOKEN, false, doors_fusion, NULL,
+	 KNOWN_BY_PATH | KNOWN_BY_NETWORK},
+	{"/piston/", true, "GET, POST, DELETE", ROUTE_TOKEN, false, doors_piston, NULL,
+	 KNOWN_BY_PATH | KNOWN_BY_NETWORK},
+	{"/_token", false, "GET", ROUTE_KNOWN, false, token_get, NULL,
+	 KNOWN_BY_PATH | KNOWN_BY_NETWORK | KNOWN_BY_FRONT},
 	/* What clients and people look for before they have a token. */
-	{"/", false, "GET, HEAD", ROUTE_OAUTH, true, landing_root, NULL, false},
+	{"/", false, "GET, HEAD", ROUTE_OAUTH, true, landing_root, NULL, 0},
 	{"/.well-known/oauth-protected-resource", false, "GET, HEAD", ROUTE_OAUTH, true,
-	 oauth_metadata_resource, NULL, false},
+	 oauth_metadata_resource, NULL, 0},
 	{"/.well-known/oauth-protected-resource/mcp", false, "GET, HEAD", ROUTE_OAUTH, true,
-	 oauth_metadata_resource, NULL, false},
+	 oauth_metadata_resource, NULL, 0},
 	{"/.well-known/oauth-protected-resource/sse", false, "GET, HEAD", ROUTE_OAUTH, true,
-	 oauth_metadata_resource, NULL, false},
-	{"/healthz", false, "GET, HEAD", ROUTE_LOOPBACK, true, health_get, NULL, false},
-	{"/readyz", false, "GET, HEAD", ROUTE_MONITOR, false, monitor_ready, NULL, false},
-	{"/metrics", false, "GET, HEAD", ROUTE_MONITOR, false, monitor_metrics, NULL, false},
+	 oauth_metadata_resource, NULL, 0},
+	{"/healthz", false, "GET, HEAD", ROUTE_LOOPBACK, true, health_get, NULL, 0},
+	{"/readyz", false, "GET, HEAD", ROUTE_MONITOR, false, monitor_ready, NULL, 0},
+	{"/metrics", false, "GET, HEAD", ROUTE_MONITOR, false, monitor_metrics, NULL, 0},
 };
 
 /* Behind "/t/TOKEN", where clients that have nothing but a URL put it. */
@@ -106,7 +116,7 @@ static const struct route *find_route(const char *path)
 	const char *behind = behind_token(path);
 
 	for (size_t i = 0; i < ARRAY_SIZE(routes); i++) {
-		if ((behind == path || routes[i].token_in_path) &&
+		if ((behind == path || (routes[i].known & KNOWN_BY_PATH)) &&
 		    (routes[i].below ? str_starts(behind, routes[i].path) : streq(behind, routes[i].path)))
 			return &routes[i];
 	}
@@ -301,6 +311,8 @@ void routes_handle(struct server *server, const struct request *request, struct 
 	const char *behind = behind_token(path);
 
 	exchange.route = route ? route->path : NULL;
+	exchange.trusts = route && (route->known & KNOWN_BY_NETWORK);
+	exchange.fronts = route && (route->known & KNOWN_BY_FRONT);
 	if (behind != path) {
 		exchange.path_token = path + strlen(TOKEN_PATH);
 		exchange.path_token_length = (size_t)(behind - exchange.path_token);

@@ -29,6 +29,7 @@
 #include "lib/base/log.h"
 #include "lib/base/util.h"
 #include "lib/bridge/bridge.h"
+#include "lib/oauth/oauth_front.h"
 #include "lib/oauth/oauth_issuer.h"
 #include "lib/store/audit/store_audit_config.h"
 #include "lib/store/blob/store_search.h"
@@ -123,6 +124,9 @@ int server_open(struct server *server, const struct config *config, enum store_m
 	if (config_oauth(config) == CONFIG_OAUTH_EXTERNAL &&
 	    (result = oauth_issuer_open(config, &server->issuer, err)) < 0)
 		return result;
+	if ((result = oauth_front_open(config, &server->front, err)) < 0 ||
+	    (result = access_trusted_check(config, err)) < 0)
+		return result;
 	job_set_retention(config, server->store);
 	server->tables = (struct server_tables){
 		.tools = tool_table,
@@ -210,6 +214,7 @@ void server_close(struct server *server)
 	admin_session_table_free(server->admin);
 	tools_cache_free(server->tools);
 	oauth_issuer_close(server->issuer);
+	oauth_front_close(server->front);
 	access_limiter_free(server->limiter);
 	body_budget_free(server->bodies);
 	sessions_free(server->sessions);

@@ -76,6 +76,8 @@ void access_challenge_scope(const struct http_exchange *exchange, const struct a
 /* Fills in exchange->token; negative: the reply is 401 (no token, or an unknown one), 403 (a good token of somebody
  * who has no owner here) or 503 (it cannot be checked now). */
 int access_token(struct http_exchange *exchange);
+/* Are the owners in doors.trusted such? ERR_INVALID. */
+int access_trusted_check(const struct config *config, struct err *err);
 /* Does the request carry this bearer token, which is none of the store's? */
 bool access_bearer_is(const struct http_exchange *exchange, const char *expected);
 /* For streams: is the token, which was good when they began, still so? Looks every ACCESS_AGAIN_US; *looked_us

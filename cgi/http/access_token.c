@@ -3,17 +3,20 @@
  *
  * Who checks a token is decided by its text alone. "sp_" begins tokens of `sallyport token add`: the store has their
  * hashes, and they never leave this machine. With oauth.mode external every other text is the issuer's
- * (lib/oauth/oauth_issuer.h). A token that cannot be checked now is 503 and never 401, which makes clients throw it
+ * (lib/oauth/oauth_issuer.h). Below /v1/ a JWT may be a front end's (lib/oauth/oauth_front.h). Who comes to a door from
+ * a network in doors.trusted, and brings no token at all, is that network's owner. A token that cannot be checked now is 503 and never 401, which makes clients throw it
  * away; a good one of somebody who has no owner here is 403, because signing in again would not help.
  */
 #include "access.h"
 
 #include <strings.h>
 
+#include "client.h"
 #include "landing.h"
 #include "lib/base/log.h"
 #include "lib/base/text.h"
 #include "lib/base/util.h"
+#include "lib/oauth/oauth_front.h"
 #include "lib/oauth/oauth_issuer.h"
 #include "lib/oauth/oauth_jwt.h"
 #include "lib/store/audit/store_refused.h"
@@ -66,6 +69,15 @@ static const char *bearer_token(const struct http_exchange *exchange, char buffe
 	return value + length + strspn(value + length, " ");
 }
 
+/* Does it bring anything that is meant as one, good or not? */
+static bool has_token(const struct http_exchange *exchange)
+{
+	const struct request *request = exchange->request;
+
+	return exchange->path_token || request_param(request, "HTTP_AUTHORIZATION") ||
+	       request_param(request, "HTTP_X_API_KEY") || request_param(request, "HTTP_X_AUTH_TOKEN");
+}
+
 bool access_bearer_is(const struct http_exchange *exchange, const char *expected)
 {
 	char buffer[TOKEN_MAX];
@@ -81,26 +93,76 @@ bool access_bearer_is(const struct http_exchange *exchange, const char *expected
 	return same_length && !differs;
 }
 
+static int enter(const struct http_exchange *exchange, const char *issuer, const struct oauth_who *who,
+		 struct store_token *ret, struct err *err)
+{
+	return store_grant_enter(exchange->server->store,
+				 &(struct store_grant){.issuer = issuer,
+						       .subject = who->subject,
+						       .client = who->client,
+						       .owner = who->owner,
+						       .scopes = who->scopes},
+				 ret, err);
+}
+
 /* Whose token is the text? ERR_DENIED: nobody's; ERR_NOT_FOUND: somebody's who may not be here; else it cannot be
  * known now. */
 static int check_text(const struct http_exchange *exchange, const char *text, struct store_token *ret, struct err *err)
 {
 	struct server *server = exchange->server;
 	struct oauth_who who;
+	int result;
 
+	if (server->front && exchange->fronts && oauth_jwt_shaped(text)) {
+		result = oauth_front_check(server->front, text, &who, err);
+		if (result == 0)
+			return enter(exchange, server->config->api.jwt_issuer, &who, ret, err);
+		if (!server->issuer)
+			return result;
+	}
 	if (!server->issuer || str_starts(text, "sp_"))
 		return store_token_check(server->store, text, ret, err);
-	int result = oauth_issuer_check(server->issuer, text, &who, err);
+	result = oauth_issuer_check(server->issuer, text, &who, err);
+	return result < 0 ? result : enter(exchange, server->config->oauth.issuer, &who, ret, err);
+}
 
-	if (result < 0)
-		return result;
-	return store_grant_enter(server->store,
-				 &(struct store_grant){.issuer = server->config->oauth.issuer,
-						       .subject = who.subject,
-						       .client = who.client,
-						       .owner = who.owner,
-						       .scopes = who.scopes},
-				 ret, err);
+/* -------- doors.trusted ------------------------------------------------------------------------------- */
+
+int access_trusted_check(const struct config *config, struct err *err)
+{
+	struct config_trusted trusted;
+
+	for (size_t i = 0; i < config->doors.trusted.count; i++)
+		if (config_trusted_parse(config->doors.trusted.items[i], &trusted, NULL) < 0 ||
+		    !store_owner_valid(trusted.owner))
+			return err_member(err, "doors.trusted", "\"%.64s\": %s", config->doors.trusted.items[i],
+					  STORE_OWNER_WANTED);
+	return 0;
+}
+
+/* 1: the client's network has an owner, whose the request is; 0: it has none. */
+static int take_trusted(struct http_exchange *exchange, struct err *err)
+{
+	const struct config *config = exchange->server->config;
+	char address[STORE_ADDRESS_SIZE];
+	struct config_trusted trusted;
+	struct oauth_who who = {.scopes = STORE_SCOPE_RUN};
+
+	if (config->doors.trusted.count == 0 || !exchange->trusts)
+		return 0;
+	client_address(config, exchange->request, address);
+	for (size_t i = 0; *address && i < config->doors.trusted.count; i++) {
+		const char *entry = config->doors.trusted.items[i];
+
+		if (config_trusted_parse(entry, &trusted, NULL) < 0 || !host_in(&trusted.network, address))
+			continue;
+		snprintf(who.owner, sizeof(who.owner), "%s", trusted.owner);
+		snprintf(who.subject, sizeof(who.subject), "%s", entry);
+		const int result = enter(exchange, "doors.trusted", &who, &exchange->token, err);
+
+		return result < 0 ? result : 1;
+	}
+	return 0;
 }
 
 bool access_still_good(const struct http_exchange *exchange, int64_t *looked_us)
@@ -171,13 +233,14 @@ int access_token(struct http_exchange *exchange)
 	const char *raw = request_param(exchange->request, "HTTP_AUTHORIZATION");
 	const char *text = bearer_token(exchange, buffer);
 	struct err err = ERR_INIT;
+	int result = !text && !has_token(exchange) ? take_trusted(exchange, &err) : 0;
 
-	if (!text)
+	if (!text && result == 0)
 		return refuse_unknown(exchange, raw && *raw ? FAULT_MALFORMED : FAULT_MISSING);
-	int result = check_text(exchange, text, &exchange->token, &err);
-
+	if (text)
+		result = check_text(exchange, text, &exchange->token, &err);
 	explicit_bzero(buffer, sizeof(buffer));
-	if (result == 0) {
+	if (result >= 0) {
 		snprintf(exchange->reply->owner, sizeof(exchange->reply->owner), "%s", exchange->token.owner);
 		return 0;
 	}

@@ -32,6 +32,8 @@ struct http_exchange {
 	bool body_place;    /* body.h: one of `places` */
 	bool waits;         /* a door's: it waits for its turn and takes no place among limits.in_flight */
 	const char *route;  /* of routes.c; NULL: none */
+	bool trusts;        /* doors.trusted counts for it */
+	bool fronts;        /* a front end's users come here (oauth_front.h) */
 	char method[16];
 	const char *path_token; /* in the path (/t/TOKEN/…), of this length; NULL: none */
 	size_t path_token_length;

@@ -108,6 +108,11 @@ static const struct bind workspace_table[] = {
 
 static const struct bind api_table[] = {
 	PART(api, enabled, BIND_BOOL, 0, 0, "serve the plain HTTP API, /v1/"),
+	PART(api, jwt_key, BIND_STRING, 0, PATH_MAX,
+	     "file with the public key (PEM or JWK set) of a front end that signs who its users are; empty: none"),
+	PART(api, jwt_issuer, BIND_STRING, 1, 256, "issuer that these JWTs name"),
+	PART(api, jwt_audience, BIND_STRING, 1, 256, "audience that these JWTs name"),
+	PART(api, jwt_owner, BIND_STRING, 1, 11, "beginning of the names of these users' owners"),
 	{0},
 };
 
@@ -116,6 +121,8 @@ static const struct bind doors_table[] = {
 	PART(doors, piston, BIND_BOOL, 0, 0, "serve the API of Piston, /piston/api/v2/"),
 	PART(doors, places, BIND_INT, 0, 1024,
 	     "programs of these APIs at once, the others wait; 0: as many as there are processors"),
+	PART(doors, trusted, BIND_STRINGS, 0, 64,
+	     "networks whose clients need no token for these APIs, as \"10.0.0.0/8 -> OWNER\""),
 	{0},
 };
 
@@ -288,6 +295,7 @@ static const struct config defaults = {
 		{.file = "", .secrets_dir = "", .result_kb = 5120},
 	.retention =
 		{.owner_mb = 10240, .conversation_days = 30, .when_full = "refuse", .free_mb = 64, .free_inodes = 1000},
+	.api = {.jwt_key = "", .jwt_issuer = "librechat", .jwt_audience = "codeapi", .jwt_owner = "chat"},
 	.metrics = {.enabled = true, .token = ""},
 	.log = {.format = "text", .level = "info"},
 	.health = {.ready = true, .disk_mb = 256},
@@ -303,7 +311,7 @@ static const char *const path_members[][2] = {
 	{NULL, "data_dir"},        {"gateway", "socket"},       {"jailer", "socket"},      {"jailer", "program"},
 	{"jailer", "runners_dir"}, {"jailer", "modules_dir"},   {"tools", "snippets_dir"}, {"tools", "secrets_dir"},
 	{"upstream", "file"},      {"upstream", "secrets_dir"}, {"oauth", "ca_file"},
-	{"oauth", "introspection_secret_file"}, {"admin", "signer_figures"},
+	{"oauth", "introspection_secret_file"}, {"admin", "signer_figures"}, {"api", "jwt_key"},
 };
 
 /* Members of earlier versions, with what takes their place. */

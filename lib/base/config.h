@@ -89,10 +89,14 @@ struct config {
 	} retention;
 	struct {
 		bool enabled; /* /v1/, the plain HTTP API */
+		const char *jwt_key; /* of a front end that signs who its users are (oauth_front.h); "": none */
+		const char *jwt_issuer, *jwt_audience;
+		const char *jwt_owner; /* in front of its users' owners */
 	} api;
 	struct {
 		bool fusion, piston; /* /fusion/, /piston/: the APIs of other sandboxes (cgi/doors) */
 		int64_t places;      /* of their programs at once; 0: as many as there are processors */
+		struct bind_strings trusted; /* "NETWORK -> OWNER": clients without a token (access.h) */
 	} doors;
 	struct {
 		int64_t url_seconds; /* addresses of files end after so long; 0: never */
@@ -187,6 +191,12 @@ struct config_host { /* "db.example.com:5432", "*.example.com:443", "10.0.0.5:80
 	bool is_private; /* may be an address that is not public */
 };
 int config_host_parse(const char *entry, struct config_host *ret, struct err *err);
+/* An entry of doors.trusted, "10.0.0.0/8 -> trainer". */
+struct config_trusted {
+	struct host_network network;
+	const char *owner; /* in the entry */
+};
+int config_trusted_parse(const char *entry, struct config_trusted *ret, struct err *err);
 /* network.proxy. */
 struct config_proxy {
 	char host[HOST_SIZE];

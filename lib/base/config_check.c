@@ -160,6 +160,21 @@ int config_host_parse(const char *entry, struct config_host *ret, struct err *er
 	return 0;
 }
 
+int config_trusted_parse(const char *entry, struct config_trusted *ret, struct err *err)
+{
+	static const char arrow[] = " -> ";
+	const char *at = strstr(entry, arrow);
+	char network[HOST_SIZE];
+	struct config_trusted trusted = {.owner = at ? at + strlen(arrow) : ""};
+
+	snprintf(network, sizeof(network), "%.*s", at ? (int)MIN(at - entry, HOST_SIZE - 1) : 0, entry);
+	if (!*trusted.owner || host_network_parse(network, &trusted.network) < 0)
+		return err_member(err, "doors.trusted",
+				  "\"%.64s\" must be \"NETWORK -> OWNER\", as \"10.0.0.0/8 -> trainer\"", entry);
+	*ret = trusted;
+	return 0;
+}
+
 int config_proxy_parse(const char *url, struct config_proxy *ret, struct err *err)
 {
 	static const char scheme[] = "http://";
@@ -201,6 +216,12 @@ static int check_network(const struct config *config, struct err *err)
 			return err_member(err, "gateway.trusted_proxies",
 					  "\"%.64s\" must be an address or a network, as 10.0.0.0/8",
 					  config->gateway.trusted_proxies.items[i]);
+	}
+	for (size_t i = 0; i < config->doors.trusted.count; i++) {
+		struct config_trusted trusted;
+
+		if (config_trusted_parse(config->doors.trusted.items[i], &trusted, err) < 0)
+			return -ERR_INVALID;
 	}
 	return config->network.proxy[0] ? config_proxy_parse(config->network.proxy, &proxy, err) : 0;
 }
