@@ -66,9 +66,9 @@ void doors_close(struct server *server)
 	doors_line_free(steal(&server->doors));
 }
 
-const atomic_bool *doors_over(void)
+struct job_grading_until doors_until(const struct doors_call *call)
 {
-	return &over;
+	return (struct job_grading_until){.over = &over, .hangup_fd = call->exchange.request->hangup_fd};
 }
 
 /* -------- a request on its way ------------------------------------------------------------------------ */

@@ -18,11 +18,10 @@
  */
 #pragma once
 
-#include <stdatomic.h>
-
 #include "cgi/http/http.h"
 #include "doors_line.h"
 #include "lib/job/job.h"
+#include "lib/job/job_grading.h"
 
 #define DOORS_STREAM_MAX (1 << 20) /* bytes of each stream in an answer */
 #define DOORS_WALL_TIMES 3
@@ -76,7 +75,8 @@ struct doors_inputs {
 };
 void doors_inputs_clear(struct doors_inputs *inputs);
 #define auto_doors_inputs __attribute__((cleanup(doors_inputs_clear)))
-const atomic_bool *doors_over(void); /* the server has waited long enough for what has begun */
+/* What ends a grading early: its client leaves, or the server has waited long enough for it. */
+struct job_grading_until doors_until(const struct doors_call *call);
 /* Runs it, in the request's conversation if it is live, else in one of its own. *ret_job is to be released, *ret is its
  * own. ERR_CANCELLED: the client left, and the reply says so. */
 int doors_run(struct doors_call *call, struct job_request *request, struct doors_inputs *inputs, struct job **ret_job,

@@ -12,7 +12,6 @@
 
 #include "cgi/http/client.h"
 #include "lib/base/util.h"
-#include "lib/job/job_grading.h"
 
 static void clear(void *asked)
 {
@@ -148,9 +147,11 @@ static void run(struct doors_call *call)
 	int failed = server_engine(exchange->server, &engine, &err);
 
 	if (failed == 0)
-		failed = job_grading_run(engine, &request, body->asked, doors_over(), &grading, &err);
+		failed = job_grading_run(engine, &request, body->asked, doors_until(call), &grading, &err);
 	if (failed < 0)
 		answer_failure(exchange->reply, &err);
+	else if (grading.result.left)
+		exchange->reply->gone = true;
 	else if (grading.result.stopped)
 		doors_fusion_late(exchange->reply);
 	else

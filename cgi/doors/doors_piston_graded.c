@@ -17,7 +17,6 @@
 
 #include "doors_piston.h"
 #include "lib/base/util.h"
-#include "lib/job/job_grading.h"
 
 #define STANDARD "-std=gnu++17" /* of all of these packages */
 #define FOLDER   "graders/"
@@ -282,9 +281,11 @@ void doors_piston_grade(struct doors_call *call, const struct piston_body *body)
 	int failed = server_engine(exchange->server, &engine, &err);
 
 	if (failed == 0)
-		failed = job_grading_run(engine, &request, mine.asked, doors_over(), &grading, &err);
+		failed = job_grading_run(engine, &request, mine.asked, doors_until(call), &grading, &err);
 	if (failed < 0)
 		doors_piston_failure(exchange->reply, &err);
+	else if (grading.result.left)
+		exchange->reply->gone = true;
 	else if (grading.result.stopped)
 		doors_piston_late(exchange->reply);
 	else

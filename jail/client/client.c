@@ -24,6 +24,7 @@ static struct jail_client *client_new(int socket, bool private, pid_t jailer)
 	struct jail_client *client = xcalloc(1, sizeof(*client));
 
 	client->socket = socket;
+	client->guard_fd = -1;
 	client->private = private;
 	client->jailer = jailer;
 	wire_queue_init(&client->queue);

@@ -220,11 +220,30 @@ void jail_client_hold(struct jail_client *client)
 	client->held = true;
 }
 
+void jail_client_guard(struct jail_client *client, int fd)
+{
+	client->guard_fd = fd;
+}
+
+int jail_client_guard_fd(const struct jail_client *client)
+{
+	return client->guard_fd;
+}
+
+bool jail_client_left(const struct jail_client *client)
+{
+	struct pollfd poller = {.fd = client->guard_fd, .events = POLLRDHUP};
+
+	return client->guard_fd >= 0 && poll(&poller, 1, 0) == 1;
+}
+
 int jail_client_dispatch(struct jail_client *client, struct err *err)
 {
 	struct err why = ERR_INIT;
 	int result = client->lost ? err_set(&why, ERR_UNAVAILABLE, "the connection to the jailer is lost") : 0;
 
+	if (result == 0 && jail_client_left(client))
+		result = err_set(&why, ERR_DENIED, "nobody waits for it any more");
 	if (result == 0) {
 		result = wire_queue_flush(&client->queue, client->socket, &why);
 		result = result == -ERR_BUSY ? 0 : result;
@@ -258,9 +277,10 @@ int jail_client_dispatch(struct jail_client *client, struct err *err)
 
 static int wait_event(struct jail_client *client, int timeout_ms, struct err *err)
 {
-	struct pollfd poller = {.fd = client->socket, .events = jail_client_poll_events(client)};
+	struct pollfd pollers[] = {{.fd = client->socket, .events = jail_client_poll_events(client)},
+				   {.fd = client->guard_fd, .events = POLLRDHUP}};
 
-	if (poll(&poller, 1, timeout_ms) < 0 && errno != EINTR)
+	if (poll(pollers, ARRAY_SIZE(pollers), timeout_ms) < 0 && errno != EINTR)
 		return err_errno(err, "waiting for the jailer");
 	return jail_client_dispatch(client, err);
 }

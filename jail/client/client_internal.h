@@ -24,6 +24,7 @@ struct jail_client {
 	struct jail *jails;
 	int64_t next_number;
 	bool lost;
+	int guard_fd; /* jail_client_guard */
 	bool held;                    /* dispatch reads no further message */
 	bool background;              /* its jails give way */
 	struct json_object *document; /* answer to info or runners */

@@ -224,6 +224,12 @@ const struct jail_census *jail_client_census(const struct jail_client *client);
 /* Kills a private jailer that does not answer: jail_client_free waits for its end. */
 void jail_client_kill(struct jail_client *client);
 
+/* For whom its runs are: when the descriptor (the caller's, a connection) reports POLLRDHUP nobody waits for them any
+ * more, the next dispatch gives the connection up, and they end. -1: they are for this process. Who polls by
+ * themselves poll this descriptor, too. */
+void jail_client_guard(struct jail_client *client, int fd);
+int jail_client_guard_fd(const struct jail_client *client);
+bool jail_client_left(const struct jail_client *client); /* does it report that? */
 /* From now on the programs of its jails use only what other work leaves of the processors, where there is a cgroup: for
  * batch work. Their wall clock runs while they wait. */
 void jail_client_background(struct jail_client *client);

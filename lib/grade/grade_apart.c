@@ -349,10 +349,11 @@ static int converse(struct talk *talk, struct err *err)
 			poll_out(&talk->candidate->channel),
 			poll_in(&talk->examiner->channel),
 			poll_out(&talk->examiner->channel),
+			{.fd = jail_client_guard_fd(client), .events = POLLRDHUP},
 		};
 		if (poll(fds, ARRAY_SIZE(fds), ended_us ? 1000 : -1) < 0 && errno != EINTR)
 			return err_errno(err, "waiting for tests");
-		int result = fds[0].revents ? jail_client_dispatch(client, err) : 0;
+		int result = fds[0].revents || fds[5].revents ? jail_client_dispatch(client, err) : 0;
 		if (result < 0)
 			return result;
 	}

@@ -415,8 +415,9 @@ int grade_batch(const struct grade_batch *batch, struct grade_batch_result *ret,
 			run_stdin(&work, ret->count, &one);
 		else
 			run_exam(&work, ret->count, &one);
-		goes_on = note(&work, &one);
+		goes_on = note(&work, &one) && !jail_client_left(batch->client);
 	}
+	ret->left = jail_client_left(batch->client);
 	grade_examiner_free(work.examiner);
 	grade_program_clear(&work.program);
 	grade_program_clear(&work.judge);

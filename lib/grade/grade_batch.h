@@ -55,6 +55,7 @@ struct grade_batch_result {
 	char message[GRADE_MESSAGE];
 	bool compiled;
 	bool stopped, late; /* not all cases ran, because it was over, or the whole time was */
+	bool left;          /* … or nobody waits for it (jail_client_guard): the rest says nothing */
 	int64_t make_us;        /* to make the program */
 	struct grade_batch_case *cases; /* those that ran, in their order */
 	size_t count, passed;

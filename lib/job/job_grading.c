@@ -70,6 +70,8 @@ static int ask(struct record *record, const struct job_request *request, struct 
 /* How the grader's word is recorded. */
 static enum jail_verdict verdict_of(const struct grade_batch_result *graded)
 {
+	if (graded->left)
+		return JAIL_CX;
 	switch (graded->verdict) {
 	case GRADE_AC:
 		return JAIL_OK;
@@ -91,6 +93,8 @@ void job_grading_end(const struct grade_batch_result *graded, struct jail_result
 	ret->compile.wall_us = graded->compiled ? graded->make_us : 0;
 	if (ret->verdict == JAIL_CE)
 		snprintf(ret->message, sizeof(ret->message), "the program does not compile");
+	else if (graded->left)
+		snprintf(ret->message, sizeof(ret->message), "cancelled: its client left");
 	else if (ret->exit_code < 0)
 		snprintf(ret->message, sizeof(ret->message), "not judged: %.200s", graded->message);
 	else
@@ -132,7 +136,7 @@ static int tell(struct record *record, const struct grade_batch_result *graded, 
 }
 
 static void grade(struct record *record, const struct job_request *request, const struct grade_batch *batch,
-		  struct grade_batch_result *ret)
+		  int hangup_fd, struct grade_batch_result *ret)
 {
 	auto_json struct json_object *runners = NULL; /* with those that compile, which the engine's list leaves out */
 	struct grade_batch mine = *batch;
@@ -141,6 +145,8 @@ static void grade(struct record *record, const struct job_request *request, cons
 	auto_free char *code = xstrndup(request->code.data, request->code.length);
 
 	mine.code = code;
+	if (result == 0)
+		jail_client_guard(mine.client, hangup_fd);
 	if (result == 0)
 		result = jail_client_runners_known(mine.client, &runners, &err);
 	mine.runners = runners;
@@ -152,12 +158,12 @@ static void grade(struct record *record, const struct job_request *request, cons
 }
 
 int job_grading_run(struct job_engine *engine, const struct job_request *request, struct json_object *asked,
-		    const atomic_bool *over, struct job_grading *ret, struct err *err)
+		    struct job_grading_until until, struct job_grading *ret, struct err *err)
 {
 	__attribute__((cleanup(record_clear))) struct record record = {.engine = engine};
 	auto_json struct json_object *runners = job_engine_runners(engine);
 	struct store_execution *row = &record.row;
-	struct grade_batch batch = {.language = row->language, .asked = asked, .over = over};
+	struct grade_batch batch = {.language = row->language, .asked = asked, .over = until.over};
 	struct jail_result jail = {0};
 	int result = job_take_language(runners, request->language, row->language, err);
 
@@ -175,7 +181,7 @@ int job_grading_run(struct job_engine *engine, const struct job_request *request
 	result = store_commit(engine->store, begin_work, &record, err);
 	if (result < 0)
 		return result;
-	grade(&record, request, &batch, &ret->result);
+	grade(&record, request, &batch, until.hangup_fd, &ret->result);
 	const char *version = json_get_string(jail_runner_named(runners, row->language), "version");
 
 	job_grading_end(&ret->result, &jail);

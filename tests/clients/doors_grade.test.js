@@ -7,7 +7,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
 import { gunzipSync } from 'node:zlib';
-import { root, Stack } from './stack.js';
+import { root, Stack, until } from './stack.js';
 
 let stack, base;
 
@@ -120,6 +120,26 @@ test('after total_timeout no case begins', async () => {
 	assert.equal(body.tests.length, 50);
 	const last = body.tests.at(-1);
 	assert.deepEqual([body.tests[0].passed, last.passed, last.exec_info.status, last.exec_info.message, last.exec_info.run_result], [true, false, 'SandboxError', 'Total Timeout', null]);
+});
+
+test('a grading ends when its client leaves, whatever runs then', async () => {
+	const kinds = {
+		'standard input': grading('while True: pass', stdio(['', ''], ['', ''])),
+		'a call': grading('def f(x):\n    while True: pass', { type: 'function_call', fn_name: 'f', input: [[1], [2]], output: [1, 2] }),
+	};
+	for (const [name, body] of Object.entries(kinds)) {
+		body.id = `left ${name}`;
+		Object.assign(body.config, { run_timeout: 250 });
+		const leaver = new AbortController();
+		const left = fetch(`${base}/fusion/common_evaluate_batch`, { method: 'POST', body: JSON.stringify(body), signal: leaver.signal }).catch((error) => error.name);
+		const row = async () => JSON.parse((await stack.cli(['log', '--json', '--request', body.id])).stdout.split('\n')[0] || 'null');
+		await until(`${name} to run`, async () => (await row())?.state === 'running');
+		leaver.abort();
+		assert.equal(await left, 'AbortError');
+		const ended = await until(`${name} to end`, async () => { const one = await row(); return one?.state !== 'running' && one; });
+		assert.equal(ended.verdict, 'CX', JSON.stringify(ended));
+		assert.match(ended.message, /its client left/);
+	}
 });
 
 test('bad gradings say what is wrong', async () => {
