@@ -17,9 +17,11 @@
 #include "cgi/http/client.h"
 #include "cgi/http/fcgi.h"
 #include "cgi/http/files.h"
+#include "doors_repeat.h"
 #include "lib/base/metrics.h"
 #include "lib/base/utf8.h"
 #include "lib/base/util.h"
+#include "lib/store/db/crypto.h"
 
 #define SPARE_US   INT64_C(3000000) /* for the answer's way */
 /* What json-c takes for a value besides its text. */
@@ -64,6 +66,7 @@ void doors_close(struct server *server)
 	doors_line_settle(server->doors, stopped_us + JOB_DRAIN_SECONDS * INT64_C(1000000));
 	over = true;
 	doors_line_free(steal(&server->doors));
+	doors_repeat_clear();
 }
 
 struct job_grading_until doors_until(const struct doors_call *call)
@@ -97,12 +100,28 @@ static void answer(struct doors_waiter *waiter)
 	call_free(call);
 }
 
+/* Runs it; an answer that nobody is there to take waits for who sends the same again. */
+static void run(struct doors_call *call)
+{
+	struct reply *reply = &call->reply;
+
+	call->door->run(call);
+	if (!call->lost && (reply->gone || !doors_waiter_gone(&call->waiter)))
+		return;
+	if (!reply->gone && reply->status == 200)
+		doors_repeat_keep(call);
+	else
+		doors_repeat_drop(call);
+	reply->gone = true;
+}
+
 static void take(struct doors_waiter *waiter, enum doors_turn turn)
 {
 	struct doors_call *call = call_of(waiter);
 
 	if (turn == DOORS_BEGIN) {
-		call->door->run(call);
+		if (!doors_repeat_take(call))
+			run(call);
 	} else {
 		call->door->late(&call->reply);
 		metrics_add(METRIC_DOOR_LATE, call->door->name, NULL, 1);
@@ -163,6 +182,16 @@ static bool park(struct doors_call *call, int64_t patience_us)
 	return true;
 }
 
+static void take_digest(struct doors_call *call)
+{
+	struct sha256 *digest = sha256_new();
+	const char *owner = call->exchange.token.owner;
+
+	sha256_add(digest, owner, strlen(owner) + 1);
+	sha256_add(digest, call->body.data, call->body.length);
+	sha256_finish(digest, call->digest);
+}
+
 void doors_serve(struct http_exchange *exchange, const struct door *door)
 {
 	struct access_refusal refusal;
@@ -181,7 +210,9 @@ void doors_serve(struct http_exchange *exchange, const struct door *door)
 	if (files_change_body(&call->exchange, &call->body))
 		call->asked = door->take(call, &patience_us);
 	if (call->asked) {
+		take_digest(call);
 		if (park(call, patience_us)) {
+			doors_repeat_came(call);
 			buf_clear(&call->body);
 			doors_line_put(exchange->server->doors, &call->waiter);
 			return;
@@ -237,6 +268,17 @@ static void place_program(struct job_request *request, struct doors_inputs *inpu
 	request->entry = inputs->program;
 }
 
+/* Its client has left, and may come again. */
+static int linger(struct doors_call *call, struct job *job, const struct job_result **ret, struct err *err)
+{
+	doors_repeat_lost(call);
+	const int waited = job_wait_some(job, -1, -1, DOORS_REPEAT_GRACE_MS, err);
+
+	if (waited == JOB_TIME && doors_repeat_over(call))
+		return -ERR_CANCELLED;
+	return waited < 0 ? waited : job_wait(job, -1, ret, err);
+}
+
 int doors_run(struct doors_call *call, struct job_request *request, struct doors_inputs *inputs, struct job **ret_job,
 	      const struct job_result **ret, struct err *err)
 {
@@ -267,6 +309,8 @@ int doors_run(struct doors_call *call, struct job_request *request, struct doors
 	pthread_rwlock_unlock(&submitting);
 	if (result == 0)
 		result = job_wait(*ret_job, exchange->request->hangup_fd, ret, err);
+	if (result == -ERR_CANCELLED && !request->live)
+		result = linger(call, *ret_job, ret, err);
 	if (result == -ERR_CANCELLED) {
 		job_cancel(*ret_job);
 		exchange->reply->gone = true;

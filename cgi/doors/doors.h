@@ -57,6 +57,8 @@ struct doors_call {
 	const struct door *door;
 	struct buf body; /* until it is taken apart */
 	void *asked;     /* the door's */
+	char digest[SHA256_HEX_SIZE]; /* of owner and body */
+	struct lost *lost;            /* doors_repeat.c's; NULL: its client has not left */
 	char *address; /* "REMOTE_ADDR=…" */
 	const char *params[2];
 };

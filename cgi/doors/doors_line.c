@@ -67,7 +67,7 @@ static struct doors_waiter *take_out(struct doors_line *line, struct line_owner 
 	return waiter;
 }
 
-static bool gone(const struct doors_waiter *waiter)
+bool doors_waiter_gone(const struct doors_waiter *waiter)
 {
 	struct pollfd wait = {.fd = waiter->gone_fd, .events = POLLRDHUP};
 
@@ -91,7 +91,7 @@ static void *work(void *arg)
 
 		line->busy++;
 		pthread_mutex_unlock(&line->lock);
-		if (gone(waiter))
+		if (doors_waiter_gone(waiter))
 			waiter->drop(waiter);
 		else
 			waiter->take(waiter, DOORS_BEGIN);

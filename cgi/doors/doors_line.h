@@ -30,6 +30,8 @@ struct doors_waiter {
 	void (*drop)(struct doors_waiter *waiter);                       /* frees it: nobody waits any more */
 };
 
+bool doors_waiter_gone(const struct doors_waiter *waiter); /* nobody waits for it */
+
 struct doors_line;
 struct doors_line *doors_line_new(size_t places); /* NULL: there are no threads for it */
 /* Takes it over. Where there is no room it is late at once, on this thread. */
