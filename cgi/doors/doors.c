@@ -124,6 +124,8 @@ static void take(struct doors_waiter *waiter, enum doors_turn turn)
 			run(call);
 	} else {
 		call->door->late(&call->reply);
+		if (call->fronted)
+			call->reply.status = 503;
 		metrics_add(METRIC_DOOR_LATE, call->door->name, NULL, 1);
 	}
 	answer(waiter);
@@ -163,6 +165,7 @@ static bool park(struct doors_call *call, int64_t patience_us)
 	const char *address = request_param(request, "REMOTE_ADDR");
 
 	call->address = xasprintf("REMOTE_ADDR=%s", address ? address : "");
+	call->fronted = request_param(request, "HTTP_X_SALLYPORT_FRONT");
 	if (!request->park || !request->park(request->arg, &call->parked))
 		return false;
 	call->params[0] = call->address;

@@ -60,6 +60,7 @@ struct doors_call {
 	char digest[SHA256_HEX_SIZE]; /* of owner and body */
 	struct lost *lost;            /* doors_repeat.c's; NULL: its client has not left */
 	char *address; /* "REMOTE_ADDR=…" */
+	bool fronted;  /* by a front for workers, which gives it to another one if it is answered 503 */
 	const char *params[2];
 };
 
