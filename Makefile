@@ -98,6 +98,8 @@ $(B)/upstream_add.inc: cli/upstream_add.py
 	@mkdir -p $(@D)
 	@sed -e 's/\\/\\\\/g' -e 's/"/\\"/g' -e 's/^/"/' -e 's/$$/\\n"/' $< > $@
 $(call obj,cli/cmd_upstream.c): $(B)/upstream_add.inc
+$(call obj,cli/cmd_worker.c): nginx/worker-front.conf.in
+$(call obj,cli/worker_serve.c): nginx/worker.conf.in
 # So are the programs that run tests: lib/grade/grade_compose.c includes them.
 EXAM := $(patsubst jail/guest/exam/%,$(B)/exam/%.inc,$(wildcard jail/guest/exam/*))
 $(B)/exam/%.inc: jail/guest/exam/%
