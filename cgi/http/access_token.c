@@ -4,8 +4,9 @@
  * Who checks a token is decided by its text alone. "sp_" begins tokens of `sallyport token add`: the store has their
  * hashes, and they never leave this machine. With oauth.mode external every other text is the issuer's
  * (lib/oauth/oauth_issuer.h). Below /v1/ a JWT may be a front end's (lib/oauth/oauth_front.h). Who comes to a door from
- * a network in doors.trusted, and brings no token at all, is that network's owner. A token that cannot be checked now is 503 and never 401, which makes clients throw it
- * away; a good one of somebody who has no owner here is 403, because signing in again would not help.
+ * a network in doors.trusted, and brings no token at all, is that network's owner. A token that cannot be checked now
+ * is 503 and never 401, which makes clients throw it away; a good one of somebody who has no owner here is 403, because
+ * signing in again would not help.
  */
 #include "access.h"
 

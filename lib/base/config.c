@@ -108,10 +108,9 @@ static const struct bind workspace_table[] = {
 
 static const struct bind api_table[] = {
 	PART(api, enabled, BIND_BOOL, 0, 0, "serve the plain HTTP API, /v1/"),
-	PART(api, jwt_key, BIND_STRING, 0, PATH_MAX,
-	     "file with the public key (PEM or JWK set) of a front end that signs who its users are; empty: none"),
-	PART(api, jwt_issuer, BIND_STRING, 1, 256, "issuer that these JWTs name"),
-	PART(api, jwt_audience, BIND_STRING, 1, 256, "audience that these JWTs name"),
+	PART(api, jwt_key, BIND_STRING, 0, PATH_MAX, "public key of a front end that signs who its users are; empty: none"),
+	PART(api, jwt_issuer, BIND_STRING, 1, 256, "issuer of these JWTs"),
+	PART(api, jwt_audience, BIND_STRING, 1, 256, "audience of these JWTs"),
 	PART(api, jwt_owner, BIND_STRING, 1, 11, "beginning of the names of these users' owners"),
 	{0},
 };
@@ -121,8 +120,7 @@ static const struct bind doors_table[] = {
 	PART(doors, piston, BIND_BOOL, 0, 0, "serve the API of Piston, /piston/api/v2/"),
 	PART(doors, places, BIND_INT, 0, 1024,
 	     "programs of these APIs at once, the others wait; 0: as many as there are processors"),
-	PART(doors, trusted, BIND_STRINGS, 0, 64,
-	     "networks whose clients need no token for these APIs, as \"10.0.0.0/8 -> OWNER\""),
+	PART(doors, trusted, BIND_STRINGS, 0, 64, "networks that need no token here, as \"10.0.0.0/8 -> OWNER\""),
 	{0},
 };
 

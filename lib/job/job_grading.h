@@ -3,8 +3,8 @@
  *
  * The row is an execution with `grading` set. Its code is the program, its standard input what is asked, its output a
  * line for each case that ran. It is OK where all cases are right; RE with exit status 1 where one is not; CE; TO where
- * the time for all was over before the last case; CX where its client left; XX where the judge failed. It runs on the caller's thread, with a
- * connection to the jailer of its own: no job, and no turn in a conversation.
+ * the time for all was over before the last case; CX where its client left; XX where the judge failed. It runs on the
+ * caller's thread, with a connection to the jailer of its own: no job, and no turn in a conversation.
  */
 #pragma once
 
