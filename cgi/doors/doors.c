@@ -17,11 +17,9 @@
 #include "cgi/http/client.h"
 #include "cgi/http/fcgi.h"
 #include "cgi/http/files.h"
-#include "doors_repeat.h"
 #include "lib/base/metrics.h"
 #include "lib/base/utf8.h"
 #include "lib/base/util.h"
-#include "lib/store/db/crypto.h"
 
 #define SPARE_US   INT64_C(3000000) /* for the answer's way */
 /* What json-c takes for a value besides its text. */
@@ -106,12 +104,12 @@ static void run(struct doors_call *call)
 	struct reply *reply = &call->reply;
 
 	call->door->run(call);
-	if (!call->lost && (reply->gone || !doors_waiter_gone(&call->waiter)))
+	if (!call->repeat.lost && (reply->gone || !doors_waiter_gone(&call->waiter)))
 		return;
 	if (!reply->gone && reply->status == 200)
-		doors_repeat_keep(call);
+		doors_repeat_keep(&call->repeat, reply);
 	else
-		doors_repeat_drop(call);
+		doors_repeat_drop(&call->repeat);
 	reply->gone = true;
 }
 
@@ -120,7 +118,7 @@ static void take(struct doors_waiter *waiter, enum doors_turn turn)
 	struct doors_call *call = call_of(waiter);
 
 	if (turn == DOORS_BEGIN) {
-		if (!doors_repeat_take(call))
+		if (!doors_repeat_take(&call->repeat, &call->reply))
 			run(call);
 	} else {
 		call->door->late(&call->reply);
@@ -151,7 +149,10 @@ static size_t parsed_bytes(const struct buf *text)
 		else if (quoted)
 			i += c == '\\';
 		else
-			bytes += c == '{' ? OBJECT_BYTES : c == '[' ? ARRAY_BYTES : c == ',' || c == ':' ? VALUE_BYTES : 0;
+			bytes += c == '{'		? OBJECT_BYTES
+				 : c == '['		? ARRAY_BYTES
+				 : c == ',' || c == ':' ? VALUE_BYTES
+							: 0;
 	}
 	return bytes;
 }
@@ -192,7 +193,8 @@ static void take_digest(struct doors_call *call)
 
 	sha256_add(digest, owner, strlen(owner) + 1);
 	sha256_add(digest, call->body.data, call->body.length);
-	sha256_finish(digest, call->digest);
+	call->repeat = (struct doors_repeat){.door = call->door, .name = call->door->name};
+	sha256_finish(digest, call->repeat.digest);
 }
 
 void doors_serve(struct http_exchange *exchange, const struct door *door)
@@ -215,7 +217,7 @@ void doors_serve(struct http_exchange *exchange, const struct door *door)
 	if (call->asked) {
 		take_digest(call);
 		if (park(call, patience_us)) {
-			doors_repeat_came(call);
+			doors_repeat_came(&call->repeat);
 			buf_clear(&call->body);
 			doors_line_put(exchange->server->doors, &call->waiter);
 			return;
@@ -274,10 +276,10 @@ static void place_program(struct job_request *request, struct doors_inputs *inpu
 /* Its client has left, and may come again. */
 static int linger(struct doors_call *call, struct job *job, const struct job_result **ret, struct err *err)
 {
-	doors_repeat_lost(call);
+	doors_repeat_lost(&call->repeat);
 	const int waited = job_wait_some(job, -1, -1, DOORS_REPEAT_GRACE_MS, err);
 
-	if (waited == JOB_TIME && doors_repeat_over(call))
+	if (waited == JOB_TIME && doors_repeat_over(&call->repeat))
 		return -ERR_CANCELLED;
 	return waited < 0 ? waited : job_wait(job, -1, ret, err);
 }

@@ -20,6 +20,7 @@
 
 #include "cgi/http/http.h"
 #include "doors_line.h"
+#include "doors_repeat.h"
 #include "lib/job/job.h"
 #include "lib/job/job_grading.h"
 
@@ -57,8 +58,7 @@ struct doors_call {
 	const struct door *door;
 	struct buf body; /* until it is taken apart */
 	void *asked;     /* the door's */
-	char digest[SHA256_HEX_SIZE]; /* of owner and body */
-	struct lost *lost;            /* doors_repeat.c's; NULL: its client has not left */
+	struct doors_repeat repeat;
 	char *address; /* "REMOTE_ADDR=…" */
 	bool fronted;  /* by a front for workers, which gives it to another one if it is answered 503 */
 	const char *params[2];

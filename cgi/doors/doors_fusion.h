@@ -34,7 +34,8 @@ void doors_fusion_late(struct reply *reply);
 struct json_object *doors_fusion_step(int64_t wall_us, bool timed_out, int code, struct json_object *out,
 				      struct json_object *error);
 int doors_fusion_code(enum jail_verdict verdict, int exit_code, int signal);
-/* Files that are sent, and the names of those that are asked for; NULL: none. Negative: the reply says what is wrong. */
+/* Files that are sent, and the names of those that are asked for; NULL: none. Negative: the reply says what is wrong.
+ */
 int doors_fusion_files(struct reply *reply, struct json_object *document, struct json_object **ret_files,
 		       struct json_object **ret_fetch);
 int doors_fusion_decode(struct json_object *files, struct doors_inputs *ret, struct err *err);

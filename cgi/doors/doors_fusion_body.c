@@ -100,6 +100,31 @@ int doors_fusion_memory(struct reply *reply, struct json_object *document, const
 	return 0;
 }
 
+int doors_fusion_files(struct reply *reply, struct json_object *document, struct json_object **ret_files,
+		       struct json_object **ret_fetch)
+{
+	struct json_object *files = json_get(document, "files", json_type_object);
+	size_t count = 0;
+
+	*ret_files = files;
+	*ret_fetch = json_get(document, "fetch_files", json_type_array);
+	if (!files)
+		return 0;
+	json_object_object_foreach(files, name, content)
+	{
+		if (content && !json_object_is_type(content, json_type_string))
+			return doors_fusion_refuse(reply, "files", "string_type",
+						   "Input should be a valid base64 string");
+		if (!doors_path(name))
+			return doors_fusion_refuse(reply, "files", "value_error",
+						   "a file's path must lead below the program's folder");
+		count += content != NULL;
+	}
+	if (count >= JOB_FILES_MAX)
+		return doors_fusion_refuse(reply, "files", "too_long", "too many files with one request: at most 63");
+	return 0;
+}
+
 int doors_fusion_body(struct doors_call *call, struct fusion_body *ret)
 {
 	struct reply *reply = call->exchange.reply;

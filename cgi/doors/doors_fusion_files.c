@@ -11,31 +11,6 @@
 
 #define FETCH_MAX (16 << 20) /* bytes of all files in an answer */
 
-int doors_fusion_files(struct reply *reply, struct json_object *document, struct json_object **ret_files,
-		       struct json_object **ret_fetch)
-{
-	struct json_object *files = json_get(document, "files", json_type_object);
-	size_t count = 0;
-
-	*ret_files = files;
-	*ret_fetch = json_get(document, "fetch_files", json_type_array);
-	if (!files)
-		return 0;
-	json_object_object_foreach(files, name, content)
-	{
-		if (content && !json_object_is_type(content, json_type_string))
-			return doors_fusion_refuse(reply, "files", "string_type",
-						   "Input should be a valid base64 string");
-		if (!doors_path(name))
-			return doors_fusion_refuse(reply, "files", "value_error",
-						   "a file's path must lead below the program's folder");
-		count += content != NULL;
-	}
-	if (count >= JOB_FILES_MAX)
-		return doors_fusion_refuse(reply, "files", "too_long", "too many files with one request: at most 63");
-	return 0;
-}
-
 int doors_fusion_decode(struct json_object *files, struct doors_inputs *ret, struct err *err)
 {
 	if (!files)

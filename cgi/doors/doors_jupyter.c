@@ -102,7 +102,8 @@ static const char *last_line(const char *text, const char *end, const char *begi
 	const size_t length = strlen(beginning);
 
 	for (const char *at = end; at-- > text;)
-		if ((at == text || at[-1] == '\n') && (size_t)(end - at) >= length && memcmp(at, beginning, length) == 0)
+		if ((at == text || at[-1] == '\n') && (size_t)(end - at) >= length &&
+		    memcmp(at, beginning, length) == 0)
 			return at;
 	return NULL;
 }
@@ -267,7 +268,8 @@ static void take_result(struct doors_call *call, const struct job_result *result
 	json_object_array_add(progress->cells, cell_answer(call, result));
 	if (jail->verdict == JAIL_XX || jail->verdict == JAIL_CX || moved) {
 		progress->status = "SandboxError";
-		err_set(&progress->err, ERR_SYSTEM, "%s", moved ? "the session was lost between two cells" : jail->message);
+		err_set(&progress->err, ERR_SYSTEM, "%s",
+			moved ? "the session was lost between two cells" : jail->message);
 	} else if (jail->ended || (jail->verdict != JAIL_OK && jail->verdict != JAIL_RE)) {
 		progress->status = "Failed";
 	}
@@ -278,9 +280,9 @@ static int run_cell(struct doors_call *call, struct json_object *cell, struct do
 {
 	const struct notebook *notebook = call->asked;
 	const int64_t cell_us = (int64_t)(notebook->cell_seconds * 1e6);
+	const int64_t most_us = cell_us > 0 ? MIN(cell_us, progress->left_us) : progress->left_us;
 	const struct jail_limits limits =
-		doors_limits(call->exchange.server->config,
-			     cell_us > 0 ? MIN(cell_us, progress->left_us) : progress->left_us, 0, notebook->memory_bytes);
+		doors_limits(call->exchange.server->config, most_us, 0, notebook->memory_bytes);
 	struct job_request request = {
 		.language = "python",
 		.conversation = progress->conversation,
@@ -312,7 +314,8 @@ static void answer(struct doors_call *call, const struct progress *progress)
 				   json_object_new_string("")));
 	json_add(object, "cells", json_object_get(progress->cells));
 	json_add_string(object, "executor_pod_name", *progress->id ? progress->id : NULL);
-	json_add(object, "files", doors_fusion_fetched(call, notebook->fetch, *progress->id ? progress->conversation : ""));
+	json_add(object, "files",
+		 doors_fusion_fetched(call, notebook->fetch, *progress->id ? progress->conversation : ""));
 	reply_json(call->exchange.reply, 200, object);
 	if (*progress->id)
 		doors_name(call, progress->id, progress->verdict);
@@ -349,16 +352,18 @@ static void run(struct doors_call *call)
 			failed = run_cell(call, cell, *progress.id ? &none : &inputs, &progress);
 		}
 	}
-	const struct job_request who = {
-		.owner = exchange->token.owner, .token_id = exchange->token.id, .conversation = conversation, .placed = true};
+	const struct job_request who = {.owner = exchange->token.owner,
+					.token_id = exchange->token.id,
+					.conversation = conversation,
+					.placed = true};
 
 	if (server_engine(exchange->server, &engine, NULL) == 0)
 		job_reset(engine, &who, &ended, NULL);
 	if (failed == -ERR_CANCELLED)
 		return; /* nobody waits any more */
 	if (failed < 0 && (progress.err.code == ERR_INVALID || progress.err.code == ERR_LIMIT)) {
-		doors_fusion_refuse(exchange->reply, progress.err.member[0] ? progress.err.member : NULL, "value_error",
-				    progress.err.text);
+		doors_fusion_refuse(exchange->reply, progress.err.member[0] ? progress.err.member : NULL,
+				    "value_error", progress.err.text);
 		return;
 	}
 	if (failed < 0)

@@ -9,7 +9,7 @@
 
 struct lost {
 	struct lost *next;
-	const struct door *door;
+	const void *door;
 	char digest[SHA256_HEX_SIZE];
 	bool runs;        /* it has no answer yet */
 	bool wanted;      /* and was asked for again */
@@ -30,11 +30,11 @@ static void lost_free(struct lost *lost)
 	free(lost);
 }
 
-static struct lost **find(const struct doors_call *call, bool runs)
+static struct lost **find(const struct doors_repeat *repeat, bool runs)
 {
 	struct lost **at = &all;
 
-	while (*at && ((*at)->runs != runs || (*at)->door != call->door || !streq((*at)->digest, call->digest)))
+	while (*at && ((*at)->runs != runs || (*at)->door != repeat->door || !streq((*at)->digest, repeat->digest)))
 		at = &(*at)->next;
 	return at;
 }
@@ -57,34 +57,33 @@ static void expire(void)
 		struct lost *lost = *at;
 
 		bytes += lost->headers.length + lost->body.length;
-		if (!lost->runs && (now_us >= lost->until_us || ++count > DOORS_REPEAT_MAX || bytes > DOORS_REPEAT_BYTES))
+		if (!lost->runs &&
+		    (now_us >= lost->until_us || ++count > DOORS_REPEAT_MAX || bytes > DOORS_REPEAT_BYTES))
 			lost_free(take_out(at));
 		else
 			at = &lost->next;
 	}
 }
 
-void doors_repeat_came(struct doors_call *call)
+void doors_repeat_came(const struct doors_repeat *repeat)
 {
 	pthread_mutex_lock(&lock);
-	struct lost *lost = *find(call, true);
+	struct lost *lost = *find(repeat, true);
 
 	if (lost)
 		lost->wanted = true;
 	pthread_mutex_unlock(&lock);
 }
 
-bool doors_repeat_take(struct doors_call *call)
+bool doors_repeat_take(const struct doors_repeat *repeat, struct reply *reply)
 {
-	struct reply *reply = call->exchange.reply;
-
 	pthread_mutex_lock(&lock);
 	expire();
-	for (struct lost *running; !*find(call, false) && (running = *find(call, true));) {
+	for (struct lost *running; !*find(repeat, false) && (running = *find(repeat, true));) {
 		running->wanted = true;
 		pthread_cond_wait(&changed, &lock);
 	}
-	struct lost **at = find(call, false), *lost = *at ? take_out(at) : NULL;
+	struct lost **at = find(repeat, false), *lost = *at ? take_out(at) : NULL;
 
 	pthread_mutex_unlock(&lock);
 	if (!lost)
@@ -95,59 +94,57 @@ bool doors_repeat_take(struct doors_call *call)
 	buf_add(&reply->body, lost->body.data, lost->body.length);
 	memcpy(reply->outcome, lost->outcome, sizeof(reply->outcome));
 	lost_free(lost);
-	metrics_add(METRIC_DOOR_REPEATED, call->door->name, NULL, 1);
+	metrics_add(METRIC_DOOR_REPEATED, repeat->name, NULL, 1);
 	return true;
 }
 
-static struct lost *lost_new(const struct doors_call *call)
+static struct lost *lost_new(const struct doors_repeat *repeat)
 {
 	struct lost *lost = xcalloc(1, sizeof(*lost));
 
-	lost->door = call->door;
-	memcpy(lost->digest, call->digest, sizeof(lost->digest));
+	lost->door = repeat->door;
+	memcpy(lost->digest, repeat->digest, sizeof(lost->digest));
 	lost->runs = true;
 	return lost;
 }
 
-void doors_repeat_lost(struct doors_call *call)
+void doors_repeat_lost(struct doors_repeat *repeat)
 {
-	struct lost *lost = lost_new(call);
+	struct lost *lost = lost_new(repeat);
 
 	pthread_mutex_lock(&lock);
 	lost->next = all;
-	all = call->lost = lost;
+	all = repeat->lost = lost;
 	pthread_mutex_unlock(&lock);
 }
 
-bool doors_repeat_over(struct doors_call *call)
+bool doors_repeat_over(struct doors_repeat *repeat)
 {
 	pthread_mutex_lock(&lock);
-	const bool wanted = call->lost->wanted;
+	const bool wanted = repeat->lost->wanted;
 
 	/* Who comes now has come too late: it is not found any more. */
 	for (struct lost **at = &all; !wanted && *at; at = &(*at)->next)
-		if (*at == call->lost) {
+		if (*at == repeat->lost) {
 			take_out(at);
 			break;
 		}
 	pthread_mutex_unlock(&lock);
 	if (!wanted) {
-		lost_free(call->lost);
-		call->lost = NULL;
+		lost_free(repeat->lost);
+		repeat->lost = NULL;
 	}
 	return !wanted;
 }
 
-void doors_repeat_keep(struct doors_call *call)
+void doors_repeat_keep(struct doors_repeat *repeat, const struct reply *reply)
 {
-	const struct reply *reply = call->exchange.reply;
-
-	if (!call->lost)
-		doors_repeat_lost(call);
-	struct lost *lost = call->lost;
+	if (!repeat->lost)
+		doors_repeat_lost(repeat);
+	struct lost *lost = repeat->lost;
 
 	pthread_mutex_lock(&lock);
-	call->lost = NULL;
+	repeat->lost = NULL;
 	lost->status = reply->status;
 	buf_init(&lost->headers, reply->headers.max);
 	buf_init(&lost->body, reply->body.max);
@@ -161,16 +158,16 @@ void doors_repeat_keep(struct doors_call *call)
 	pthread_mutex_unlock(&lock);
 }
 
-void doors_repeat_drop(struct doors_call *call)
+void doors_repeat_drop(struct doors_repeat *repeat)
 {
 	pthread_mutex_lock(&lock);
 	struct lost **at = &all;
 
-	while (*at && *at != call->lost)
+	while (*at && *at != repeat->lost)
 		at = &(*at)->next;
 	if (*at)
 		lost_free(take_out(at));
-	call->lost = NULL;
+	repeat->lost = NULL;
 	pthread_cond_broadcast(&changed);
 	pthread_mutex_unlock(&lock);
 }
