@@ -2,8 +2,8 @@
  * cmd_worker.c - `sallyport worker`: a machine of many that run programs for graders and trainers; and with --front the
  * configuration of an nginx before them. cli/worker_serve.c starts and stops what a worker consists of.
  *
- * There is no register of workers and no queue: they are found by Slurm's names of jobs, by a file that each puts into a
- * shared folder, by Kubernetes, or because somebody wrote their addresses down.
+ * There is no register of workers and no queue: they are found by Slurm's names of jobs, by a file that each puts into
+ * a shared folder, by Kubernetes, or because somebody wrote their addresses down.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -65,46 +65,6 @@ static int parse_address(const char *text, bool any, struct worker_address *ret,
 	return 0;
 }
 
-char *worker_address_text(const struct worker_address *address)
-{
-	const bool v6 = strchr(address->host, ':');
-
-	return *address->host ? xasprintf("%s%s%s:%u", v6 ? "[" : "", address->host, v6 ? "]" : "", address->port)
-			      : xasprintf("%u", address->port);
-}
-
-char *worker_fill(const char *text, const char *const *values)
-{
-	struct buf out;
-
-	buf_init(&out, SIZE_MAX);
-	while (*text) {
-		const char *at = strchr(text, '@'), *end = at ? strchr(at + 1, '@') : NULL;
-		const char *const *value = values;
-		const size_t length = end ? (size_t)(end - at) - 1 : 0;
-
-		for (; end && *value; value += 2)
-			if (strlen(*value) == length && memcmp(*value, at + 1, length) == 0)
-				break;
-		if (end && *value) {
-			buf_add(&out, text, (size_t)(at - text));
-			buf_puts(&out, value[1]);
-			text = end + 1;
-		} else {
-			const size_t plain = at ? (size_t)(at - text) + 1 : strlen(text);
-
-			buf_add(&out, text, plain);
-			text += plain;
-		}
-	}
-	return buf_steal(&out, NULL);
-}
-
-char *worker_announcement(const char *folder, const char *name, uint16_t port)
-{
-	return xasprintf("%s/addr_%s_%u.txt", folder, name, port);
-}
-
 /* -------- --front ------------------------------------------------------------------------------------- */
 
 static int add_server(struct buf *servers, const char *text, size_t *count, struct err *err)
@@ -164,7 +124,8 @@ static int print_front(const struct options *options, const struct worker_addres
 	if (result == 0 && options->announce)
 		result = add_announced(options->announce, &servers, &count, err);
 	if (result == 0 && count == 0)
-		result = err_set(err, ERR_INVALID, "no workers: give their addresses, or --announce and a folder with some");
+		result = err_set(err, ERR_INVALID,
+				 "no workers: give their addresses, or --announce and a folder with some");
 	if (result < 0)
 		return result;
 	auto_free char *place = worker_address_text(listen);

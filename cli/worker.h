@@ -22,7 +22,6 @@ struct worker {
 };
 /* Serves until a signal comes. ERR_UNAVAILABLE: a service did not start, or ended by itself. */
 int worker_serve(const struct worker *worker, struct err *err);
-/* The file of --announce; the caller's. */
-char *worker_announcement(const char *folder, const char *name, uint16_t port);
-/* A file of nginx/ with each @NAME@ replaced by what stands behind the name in `values` (ended by NULL); the caller's. */
+/* A file of nginx/ with each @NAME@ replaced by what stands behind the name in `values` (ended by NULL); the
+ * caller's. */
 char *worker_fill(const char *text, const char *const *values);

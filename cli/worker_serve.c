@@ -53,6 +53,43 @@ struct serving {
 	sigset_t signals, before;
 };
 
+/* -------- texts --------------------------------------------------------------------------------------- */
+
+char *worker_address_text(const struct worker_address *address)
+{
+	const bool v6 = strchr(address->host, ':');
+
+	return *address->host ? xasprintf("%s%s%s:%u", v6 ? "[" : "", address->host, v6 ? "]" : "", address->port)
+			      : xasprintf("%u", address->port);
+}
+
+char *worker_fill(const char *text, const char *const *values)
+{
+	struct buf out;
+
+	buf_init(&out, SIZE_MAX);
+	while (*text) {
+		const char *at = strchr(text, '@'), *end = at ? strchr(at + 1, '@') : NULL;
+		const char *const *value = values;
+		const size_t length = end ? (size_t)(end - at) - 1 : 0;
+
+		for (; end && *value; value += 2)
+			if (strlen(*value) == length && memcmp(*value, at + 1, length) == 0)
+				break;
+		if (end && *value) {
+			buf_add(&out, text, (size_t)(at - text));
+			buf_puts(&out, value[1]);
+			text = end + 1;
+		} else {
+			const size_t plain = at ? (size_t)(at - text) + 1 : strlen(text);
+
+			buf_add(&out, text, plain);
+			text += plain;
+		}
+	}
+	return buf_steal(&out, NULL);
+}
+
 /* -------- settings ------------------------------------------------------------------------------------ */
 
 static void set(const char *name, bool always, const char *format, ...) __attribute__((format(printf, 3, 4)));
@@ -90,7 +127,8 @@ static int find_account(struct serving *serving, struct err *err)
 	if (geteuid() != 0)
 		return 0;
 	if (!account)
-		return err_set(err, ERR_UNAVAILABLE, "the account %s is missing, and nothing serves as root: install Debian's base-passwd",
+		return err_set(err, ERR_UNAVAILABLE,
+			       "the account %s is missing, and nothing serves as root: install Debian's base-passwd",
 			       ACCOUNT);
 	serving->user = account->pw_uid;
 	serving->group = account->pw_gid;
@@ -280,7 +318,7 @@ static int announce(struct serving *serving, struct err *err)
 
 	if (!worker->announce)
 		return 0;
-	auto_free char *path = worker_announcement(worker->announce, worker->name, worker->listen.port),
+	auto_free char *path = xasprintf("%s/addr_%s_%u.txt", worker->announce, worker->name, worker->listen.port),
 		       *part = xasprintf("%s.part", path);
 	auto_close int fd = open(part, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
 
@@ -377,7 +415,8 @@ int worker_serve(const struct worker *worker, struct err *err)
 	if (result == 0)
 		result = announce(&serving, err);
 	if (result == 0) {
-		printf("worker: %s:%u serves; its record is in %s/data\n", worker->name, worker->listen.port, worker->dir);
+		printf("worker: %s:%u serves; its record is in %s/data\n", worker->name, worker->listen.port,
+		       worker->dir);
 		fflush(stdout);
 		result = wait_for_end(&serving, err);
 	}

@@ -55,7 +55,7 @@ runs() { run_code "$FRONT" 'print(5)' && [ "$status" = 200 ]; }
 of() { sqlite3 -readonly "$FOLDER/$1/data/sallyport.db" "$2"; }
 worker() { cat "$FOLDER/port.$1"; }
 
-@test "a worker has the doors under the addresses of their clients, and no others" {
+@test "a worker has the doors under the addresses of their clients" {
 	run_code "$(worker 1)" 'print(1)'
 	[ "$status" = 200 ]
 	[ "$(jq -r .run_result.stdout <<<"$answer")" = 1 ]
@@ -83,7 +83,7 @@ worker() { cat "$FOLDER/port.$1"; }
 	[ "$(of w2 'SELECT count(*) FROM execution')" -gt "$before" ]
 }
 
-@test "a 503 of a worker means that nothing has begun; a client at the front gets what it repeats" {
+@test "a 503 of a worker means that nothing has begun" {
 	# Whoever waits too long on worker 1 has not begun: 504 for its own clients, 503 for a front.
 	local held
 	(run_code "$(worker 1)" "import subprocess; subprocess.run(['sleep', '$SP_ASLEEP'])" 'run_timeout: 100') &
@@ -103,7 +103,7 @@ woken() { # the program wherever it runs; true when its answer has come
 	[ -s "$FOLDER/moved" ]
 }
 
-@test "a worker is killed in the middle: its request goes to the other one, and both records become one" {
+@test "a request of a worker that is killed goes to the other one" {
 	local n lost=1 all=0
 	(run_code "$FRONT" "import subprocess; subprocess.run(['sleep', '$SP_ASLEEP']); print('moved')" 'run_timeout: 100'; echo "$status $(jq -r .run_result.stdout <<<"$answer")" >"$FOLDER/moved") &
 	local client=$!
@@ -132,7 +132,7 @@ woken() { # the program wherever it runs; true when its answer has come
 	[ "$(sqlite3 "$FOLDER/together/sallyport.db" "SELECT count(*) FROM execution WHERE instr(code, 'moved') AND verdict = 'OK'")" = 1 ]
 }
 
-@test "a worker that is stopped says so: its file is gone, and nothing is listed" {
+@test "a worker that is stopped takes its file away" {
 	kill "$(cat "$FOLDER/pid.2")"
 	sp_until "" sp_gone "$(cat "$FOLDER/pid.2")"
 	[ ! -e "$SHARED/addr_127.0.0.1_$(worker 2).txt" ]
