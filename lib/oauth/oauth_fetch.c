@@ -3,6 +3,7 @@
 
 #include <ctype.h>
 #include <curl/curl.h>
+#include <netinet/in.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/socket.h>
@@ -14,15 +15,18 @@
 #define ALL_MS     5000L
 #define AGE_MAX    (24 * 3600)
 #define USER_AGENT "sallyport"
+#define PORT_HTTPS 443
 
 struct transfer {
 	const struct oauth_fetch *what;
 	struct oauth_fetched *fetched;
+	bool refused; /* an address that is not to be connected to */
 };
 
 void oauth_fetched_clear(struct oauth_fetched *fetched)
 {
 	buf_clear(&fetched->body);
+	free(steal(&fetched->challenge));
 }
 
 void oauth_fetch_begin(void)
@@ -48,32 +52,72 @@ static size_t take_body(char *data, size_t size, size_t count, void *arg)
 	return transfer->fetched->body.overflow ? 0 : size * count;
 }
 
-/* Of Cache-Control: max-age=N. */
-static size_t take_header(char *data, size_t size, size_t count, void *arg)
+/* Cache-Control: max-age=N. */
+static void take_age(struct oauth_fetched *fetched, const char *value)
 {
-	static const char name[] = "cache-control:", age[] = "max-age=";
-	struct transfer *transfer = arg;
-	const size_t length = size * count;
-
-	if (length <= sizeof(name) || strncasecmp(data, name, sizeof(name) - 1) != 0)
-		return length;
-	auto_free char *line = xstrndup(data, length);
-	const char *at = strcasestr(line, age);
+	static const char age[] = "max-age=";
+	const char *at = strcasestr(value, age);
 	uint64_t seconds;
 
 	if (at == NULL)
-		return length;
+		return;
 	at += sizeof(age) - 1;
 	auto_free char *digits = xstrndup(at, strspn(at, "0123456789"));
 
 	if (parse_u64(digits, 0, INT32_MAX, &seconds) == 0)
-		transfer->fetched->max_age_seconds = (int64_t)MIN(seconds, (uint64_t)AGE_MAX);
+		fetched->max_age_seconds = (int64_t)MIN(seconds, (uint64_t)AGE_MAX);
+}
+
+static size_t take_header(char *data, size_t size, size_t count, void *arg)
+{
+	struct oauth_fetched *fetched = ((struct transfer *)arg)->fetched;
+	const size_t length = size * count;
+	auto_free char *line = xstrndup(data, length);
+	char *value = strchr(line, ':');
+
+	if (value == NULL)
+		return length;
+	*value++ = '\0';
+	value += strspn(value, " \t");
+	value[strcspn(value, "\r\n")] = '\0';
+	if (!strcasecmp(line, "cache-control"))
+		take_age(fetched, value);
+	else if (!strcasecmp(line, "www-authenticate") && fetched->challenge == NULL && strcasestr(value, "bearer") != NULL)
+		fetched->challenge = xstrdup(value);
 	return length;
+}
+
+static bool is_loopback(const struct sockaddr *address)
+{
+	const struct sockaddr_in *v4 = (const void *)address;
+	const struct sockaddr_in6 *v6 = (const void *)address;
+
+	if (address->sa_family == AF_INET)
+		return ntohl(v4->sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
+	return address->sa_family == AF_INET6 && IN6_IS_ADDR_LOOPBACK(&v6->sin6_addr);
+}
+
+static bool may_connect(enum oauth_fetch_trust trust, const struct sockaddr *address)
+{
+	const in_port_t port = address->sa_family == AF_INET    ? ((const struct sockaddr_in *)(const void *)address)->sin_port
+			       : address->sa_family == AF_INET6 ? ((const struct sockaddr_in6 *)(const void *)address)->sin6_port
+								: 0;
+
+	if (trust == OAUTH_FETCH_OPERATOR || (trust == OAUTH_FETCH_STRANGER_HERE && is_loopback(address)))
+		return true;
+	return host_public(address) && ntohs(port) == PORT_HTTPS;
 }
 
 static curl_socket_t open_socket(void *arg, curlsocktype purpose, struct curl_sockaddr *address)
 {
-	(void)arg, (void)purpose;
+	struct transfer *transfer = arg;
+
+	(void)purpose;
+	if (!may_connect(transfer->what->trust, &address->addr) ||
+	    (transfer->what->public_only && !host_public(&address->addr))) {
+		transfer->refused = true;
+		return CURL_SOCKET_BAD;
+	}
 	return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
 }
 
@@ -89,7 +133,8 @@ static int check_url(const struct oauth_fetch *what, struct err *err)
 {
 	struct host_url url;
 
-	if (host_url_parse(what->url, &url) < 0 || !url.secure)
+	if (host_url_parse(what->url, &url) < 0 || !url.secure ||
+	    (what->trust != OAUTH_FETCH_OPERATOR && !str_starts(what->url, "https://")))
 		return err_set(err, ERR_DENIED, "the address must begin with https://");
 	return 0;
 }
@@ -100,9 +145,11 @@ static void set_request(CURL *curl, const struct oauth_fetch *what, char **ret_c
 	auto_buf struct buf credentials = {0};
 
 	curl_easy_setopt(curl, CURLOPT_URL, what->url);
-	if (what->form != NULL) {
-		curl_easy_setopt(curl, CURLOPT_POSTFIELDS, what->form);
-		curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE, (long)strlen(what->form));
+	const char *body = what->form != NULL ? what->form : what->json;
+
+	if (body != NULL) {
+		curl_easy_setopt(curl, CURLOPT_POSTFIELDS, body);
+		curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE, (long)strlen(body));
 	}
 	if (what->user != NULL) {
 		buf_init(&credentials, SIZE_MAX / 2);
@@ -128,6 +175,7 @@ static void set_rules(CURL *curl, struct transfer *transfer)
 	curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, ALL_MS);
 	curl_easy_setopt(curl, CURLOPT_USERAGENT, USER_AGENT);
 	curl_easy_setopt(curl, CURLOPT_OPENSOCKETFUNCTION, open_socket);
+	curl_easy_setopt(curl, CURLOPT_OPENSOCKETDATA, transfer);
 	curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, take_body);
 	curl_easy_setopt(curl, CURLOPT_WRITEDATA, transfer);
 	curl_easy_setopt(curl, CURLOPT_HEADERFUNCTION, take_header);
@@ -135,6 +183,21 @@ static void set_rules(CURL *curl, struct transfer *transfer)
 	curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, look_for_stop);
 	curl_easy_setopt(curl, CURLOPT_XFERINFODATA, transfer);
 	curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L);
+}
+
+static struct curl_slist *header_lines(const struct oauth_fetch *what)
+{
+	struct curl_slist *lines = NULL;
+
+	for (size_t i = 0; what->headers != NULL && what->headers[i] != NULL; i++)
+		lines = curl_slist_append(lines, what->headers[i]);
+	if (lines == NULL)
+		lines = curl_slist_append(NULL, "Accept: application/json");
+	if (what->json != NULL)
+		lines = curl_slist_append(lines, "Content-Type: application/json");
+	if (lines == NULL)
+		abort();
+	return lines;
 }
 
 int oauth_fetch(const struct oauth_fetch *what, struct oauth_fetched *ret, struct err *err)
@@ -150,9 +213,9 @@ int oauth_fetch(const struct oauth_fetch *what, struct oauth_fetched *ret, struc
 	if (result < 0)
 		return result;
 	CURL *curl = curl_easy_init();
-	struct curl_slist *headers = curl_slist_append(NULL, "Accept: application/json");
+	struct curl_slist *headers = header_lines(what);
 
-	if (curl == NULL || headers == NULL)
+	if (curl == NULL)
 		abort();
 	curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers);
 	set_rules(curl, &transfer);
@@ -165,6 +228,8 @@ int oauth_fetch(const struct oauth_fetch *what, struct oauth_fetched *ret, struc
 	if (credentials != NULL)
 		explicit_bzero(credentials, strlen(credentials));
 	ret->status = (int)status;
+	if (transfer.refused && code != CURLE_OK)
+		return err_set(err, ERR_DENIED, "its host has an address that is not the internet's");
 	if (ret->body.overflow)
 		return err_set(err, ERR_UNAVAILABLE, "the answer has more than %zu bytes", what->max);
 	return code == CURLE_OK ? 0 : err_set(err, ERR_UNAVAILABLE, "%s", curl_easy_strerror(code));
