@@ -16,6 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "lib/base/host.h"
 #include "lib/base/json.h"
 #include "lib/base/util.h"
 
@@ -56,6 +57,20 @@ static const struct bind rules_table[] = {
 	{0},
 };
 
+#define OAUTH(name_, text_)                                                                                            \
+	{                                                                                                              \
+		.name = #name_, .type = BIND_STRING, .offset = offsetof(struct upstream_oauth, name_), .min = 1,       \
+		.max = 2048, .description = text_                                                                      \
+	}
+static const struct bind oauth_table[] = {
+	OAUTH(client_id, "the client's id, where the issuer registers none by itself"),
+	OAUTH(client_secret, "its secret"),
+	OAUTH(client_metadata_url, "https address of a document that describes the client, for issuers that take such"),
+	OAUTH(redirect_uri, "where its answers come back to, http://127.0.0.1:PORT/callback for instance"),
+	OAUTH(scopes, "scopes to ask for, with blanks between; default: those that the server names"),
+	{0},
+};
+
 const struct bind upstream_config_table[] = {
 	MEMBER(type, BIND_STRING, 1, 32, "stdio or http; need not be said"),
 	MEMBER(command, BIND_STRING, 1, 4096, "program that speaks MCP over its standard input and output"),
@@ -90,6 +105,11 @@ const struct bind upstream_config_table[] = {
 	CHOICE(share, shares, "whose process or session it is: each owner's, each run's, or all's"),
 	MEMBER(pin, BIND_BOOL, 0, 0, "refuse tools whose definition changed until an operator accepts them"),
 	MEMBER(trust_annotations, BIND_BOOL, 0, 0, "a tool that says it only reads may be called"),
+	{.name = "oauth",
+	 .type = BIND_OBJECT,
+	 .offset = offsetof(struct upstream_server, oauth),
+	 .table = oauth_table,
+	 .description = "url: how to sign in, by sallyport upstream login"},
 	CHOICE(elicitation, elicitations, "relay: its questions go to upstream_on_ask; the gateway has none"),
 	{0},
 };
@@ -148,6 +168,24 @@ static int check_headers(const struct bind_map *headers, struct err *err)
 		    !strcasecmp(name, "transfer-encoding") || str_starts(name, "Mcp-"))
 			return err_member(err, "headers", "\"%s\" is set by the client itself", name);
 	}
+	return 0;
+}
+
+static int check_oauth(const struct upstream_server *server, struct err *err)
+{
+	const struct upstream_oauth *oauth = &server->oauth;
+	const bool named = oauth->client_id != NULL || oauth->client_metadata_url != NULL || oauth->scopes != NULL;
+	struct host_url url;
+
+	if (server->url == NULL && (named || oauth->redirect_uri != NULL))
+		return err_member(err, "oauth", "goes with a url");
+	if (oauth->client_secret != NULL && oauth->client_id == NULL)
+		return err_member(err, "oauth.client_secret", "goes with client_id");
+	if (oauth->client_metadata_url != NULL && !str_starts(oauth->client_metadata_url, "https://"))
+		return err_member(err, "oauth.client_metadata_url", "must begin with https://");
+	if (oauth->redirect_uri != NULL && (host_url_parse(oauth->redirect_uri, &url) < 0 || !url.secure))
+		return err_member(err, "oauth.redirect_uri",
+				  "must be an address of https, or of http on this computer (127.0.0.1 or localhost)");
 	return 0;
 }
 
@@ -229,7 +267,7 @@ static int check_entry(const struct upstream_server *server, const struct config
 	if (server->start == UPSTREAM_START_GATEWAY && server->share != UPSTREAM_SHARE_ALL)
 		return err_member(err, "start",
 				  "\"gateway\" goes with \"share\": \"all\": else nobody is there to start it for");
-	if (check_headers(&server->headers, err) < 0)
+	if (check_headers(&server->headers, err) < 0 || check_oauth(server, err) < 0)
 		return -ERR_INVALID;
 	int result = check_program(server, err);
 
@@ -276,6 +314,8 @@ static int bind_entry(struct upstream_server *server, const struct config *confi
 	}
 	for (size_t i = 0; i < server->env.count; i++)
 		upstream_expand_keep(&secrets, server->env.values[i]);
+	if (server->oauth.client_secret != NULL)
+		upstream_expand_keep(&secrets, server->oauth.client_secret);
 	server->secrets = (struct bind_strings){(const char **)(void *)secrets.items, secrets.count};
 	return result;
 }

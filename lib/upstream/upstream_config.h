@@ -6,14 +6,14 @@
  * type, description, disabled) come ours, see the table in upstream_config.c. Members that only concern a client's
  * window are passed over; other unknown members are errors.
  *
- * ${NAME} and ${NAME:-default} in command, args, env, cwd, url and headers are replaced: by the file NAME in
+ * ${NAME} and ${NAME:-default} in command, args, env, cwd, url, headers and oauth are replaced: by the file NAME in
  * upstream.secrets_dir, else by the environment variable. $NAME is text.
  *
  * An error of one entry (unknown member, missing variable, wrong URL) makes that server unavailable: `problem` says
  * why, the others work. An error of the file is one of all: not JSON, two names that are one alias, our own address.
  *
- * Secrets: what came from a variable, all values of headers and of env. They are shown as ${NAME} or *** and masked in
- * whatever comes from the server.
+ * Secrets: what came from a variable, all values of headers and of env, and oauth.client_secret. They are shown as
+ * ${NAME} or *** and masked in whatever comes from the server.
  */
 #pragma once
 
@@ -37,6 +37,14 @@ enum upstream_decision { UPSTREAM_ALLOW, UPSTREAM_ASK, UPSTREAM_DENY, UPSTREAM_U
 struct upstream_rules {
 	struct bind_strings allow, ask, deny;
 	enum upstream_decision otherwise; /* member `default`: for tools that no pattern names */
+};
+
+/* Where the server asks for a sign-in (upstream_sign_in.h); NULL: not said. */
+struct upstream_oauth {
+	const char *client_id, *client_secret; /* a client that the operator registered */
+	const char *client_metadata_url;       /* an https address that describes us, for issuers that take such */
+	const char *redirect_uri;              /* of the client; NULL: one of this computer, with a free port */
+	const char *scopes;
 };
 
 struct upstream_server {
@@ -68,6 +76,7 @@ struct upstream_server {
 	bool pin;                  /* changed definitions are refused until an operator accepts them */
 	bool trust_annotations;    /* readOnlyHint counts as allow */
 	enum upstream_elicitation elicitation;
+	struct upstream_oauth oauth;
 
 	/* Not members of the file: */
 	struct bind_strings secrets; /* texts to mask */

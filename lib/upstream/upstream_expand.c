@@ -141,7 +141,7 @@ static int expand_value(const struct expand *expand, struct json_object *value, 
 
 int upstream_expand(struct json_object *entry, const char *folder, struct upstream_secrets *secrets, struct err *err)
 {
-	static const char *const members[] = {"command", "args", "env", "cwd", "url", "headers"};
+	static const char *const members[] = {"command", "args", "env", "cwd", "url", "headers", "oauth"};
 	const struct expand expand = {folder, secrets, err};
 	int result = 0;
 
