@@ -54,6 +54,7 @@ struct connection_loop {
 	void *_Atomic changed_arg;
 	struct question *questions;
 	uint64_t next_question;
+	struct renewals *renewals; /* of upstream_renew.c */
 	struct pipes *pipes; /* of upstream_pipe.c */
 	struct jails *jails; /* of upstream_jail.c */
 };
@@ -80,6 +81,7 @@ struct upstream_order {
 	int64_t not_before_us;         /* waits until then: for a server that is busy, or a task to be polled */
 	int64_t queued_us, started_us; /* clock_now_us */
 	int attempts, rounds, reconnects;
+	bool renewed; /* it waited for a new token once */
 	int64_t token; /* of its progress, which stays when the call has become a task; 0: none */
 	char *task;                      /* its id; "": none was made yet but one must be */
 	int asked;                       /* questions that wait for an answer */
@@ -127,6 +129,7 @@ struct failure {
 	} kind;
 	int status;
 	int64_t retry_after_us; /* STATUS: -1: the server did not say */
+	const char *challenge;  /* STATUS: WWW-Authenticate; NULL: none */
 	const char *text;
 };
 
@@ -169,6 +172,8 @@ struct upstream_connection {
 	int64_t started_us;
 	char problem[ERR_TEXT_SIZE]; /* of the last failure; "": none */
 	struct mask *mask;           /* of the server's secrets */
+	char *bearer;                /* HTTP: the token that requests carry; NULL: none */
+	uint64_t bearer_generation;
 	struct share share; /* of the thread; while it rests nothing of it is read */
 	struct upstream_list *list;
 	int64_t list_until_us, list_not_before_us;
@@ -209,6 +214,14 @@ void connection_end_error(struct upstream_order *order, enum upstream_kind kind,
 	__attribute__((format(printf, 3, 4)));
 void connection_again(struct upstream_order *order, int64_t after_us); /* back to those that wait */
 void connection_forget_session(struct upstream_connection *connection);
+/* upstream_bearer.c: tokens of those who signed in. May requests go out? If not, a token comes first, or what waits was
+ * ended. */
+bool connection_may_send(struct upstream_connection *connection);
+void connection_new_mask(struct upstream_connection *connection, const struct bind_strings *more);
+/* The server answered 401: is another token there, or on its way? */
+bool connection_renews(struct upstream_connection *connection);
+/* What a server wants that answered 401 or 403, and what to do; the caller's. */
+char *connection_wanted(const struct upstream_connection *connection, const struct failure *failure);
 /* upstream_handshake.c, */
 void connection_shake(struct upstream_connection *connection); /* the first request that its era needs */
 void connection_shaken(struct upstream_exchange *exchange, struct raw result, struct raw error);

@@ -178,7 +178,6 @@ static bool says_unknown(const struct failure *failure)
 void connection_shake_failed(struct upstream_connection *connection, enum exchange_kind kind,
 			     const struct failure *failure)
 {
-	static const char credentials[] = "it wants other credentials (headers)";
 	bool probing = kind == EXCHANGE_PROBE, program = connection->server->command != NULL;
 
 	/* A program's silence, rubbish and any refusal of a request that is not known: legacy. */
@@ -188,8 +187,15 @@ void connection_shake_failed(struct upstream_connection *connection, enum exchan
 	}
 	if (connection->era_us == 0 || probing)
 		connection->era = ERA_UNKNOWN;
+	if (failure->kind == FAILURE_STATUS && failure->status == 401 && connection_renews(connection)) {
+		connection_enter(connection, CONNECTION_CLOSED); /* and opened again with the new token */
+		connection->transport->close(connection);
+		return;
+	}
 	if (failure->kind == FAILURE_STATUS && (failure->status == 401 || failure->status == 403)) {
-		connection_broken(connection, credentials, credentials);
+		auto_free char *wanted = connection_wanted(connection, failure);
+
+		connection_broken(connection, "it wants other credentials", wanted);
 		return;
 	}
 	const char *ours = failure->kind == FAILURE_GARBLED ? "its answer is not MCP" : failure->text;

@@ -180,6 +180,7 @@ static void status_came(struct transfer *transfer, int status)
 	connection_failed(transfer->exchange, &(struct failure){.kind = FAILURE_STATUS,
 								.status = status,
 								.retry_after_us = transfer->retry_after_us,
+								.challenge = transfer->challenge,
 								.text = text});
 }
 

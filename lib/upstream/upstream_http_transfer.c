@@ -18,6 +18,7 @@
 #define CONNECT_SECONDS 10
 #define KEEP_SECONDS    30 /* a connection is not used again after so long without use */
 #define GOODBYE_SECONDS 2
+#define CHALLENGE_MAX   4096
 
 /* --- what libcurl calls --- */
 
@@ -91,6 +92,12 @@ static size_t take_header(char *data, size_t size, size_t count, void *arg)
 		if (parse_u64(text, 0, INT32_MAX, &seconds) == 0)
 			transfer->retry_after_us = (int64_t)seconds * 1000 * MILLISECOND;
 	}
+	if (header_is(data, n, "www-authenticate", &value, &length) && transfer->challenge == NULL &&
+	    length < CHALLENGE_MAX) {
+		transfer->challenge = xstrndup(value, length);
+		if (strcasestr(transfer->challenge, "bearer") == NULL)
+			free(steal(&transfer->challenge));
+	}
 	if (transfer->exchange->kind == EXCHANGE_INITIALIZE && header_is(data, n, "mcp-session-id", &value, &length) &&
 	    length < sizeof(connection->session)) {
 		memcpy(connection->session, value, length);
@@ -153,6 +160,12 @@ static void set_headers(struct transfer *transfer, const struct upstream_connect
 
 	for (size_t i = 0; i < server->headers.count; i++)
 		add_header(transfer, server->headers.keys[i], server->headers.values[i]);
+	if (connection->bearer != NULL) {
+		auto_free char *bearer = xasprintf("Bearer %s", connection->bearer);
+
+		add_header(transfer, "Authorization", bearer);
+		explicit_bzero(bearer, strlen(bearer));
+	}
 	add_header(transfer, "Accept", get ? "text/event-stream" : "application/json, text/event-stream");
 	transfer->headers = curl_slist_append(transfer->headers, "Expect:");
 	if (!get)
@@ -224,6 +237,7 @@ void http_transfer_begin(struct transfer *transfer, struct upstream_connection *
 	transfer->posts = post;
 	transfer->handed = transfer->done = transfer->streams = transfer->large = transfer->paused = false;
 	transfer->retry_after_us = -1;
+	free(steal(&transfer->challenge));
 	buf_reset(&transfer->body);
 	set_headers(transfer, connection, get, last_id);
 	curl_easy_setopt(easy, CURLOPT_URL, connection->server->url);
@@ -275,6 +289,7 @@ void http_transfer_reap(struct http *http)
 			free(message->text);
 			free(message);
 		}
+		free(transfer->challenge);
 		buf_clear(&transfer->body);
 		sse_reader_clear(&transfer->sse);
 		free(transfer);

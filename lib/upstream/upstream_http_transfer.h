@@ -23,7 +23,7 @@ struct transfer {
 	struct upstream_exchange *exchange;     /* NULL: nobody waits for it any more */
 	CURL *easy;                    /* NULL: waits to begin again */
 	struct curl_slist *headers;
-	char *url;
+	char *challenge; /* WWW-Authenticate, of scheme Bearer; NULL: none */
 	struct buf body;
 	struct sse_reader sse;
 	bool streams, large, private_address, done, dead;

@@ -17,6 +17,7 @@
 #include "lib/base/log.h"
 #include "lib/base/util.h"
 #include "upstream_list.h"
+#include "upstream_login.h"
 #include "upstream_message.h"
 
 #define SECOND        INT64_C(1000000)
@@ -31,8 +32,6 @@ struct upstream_connection *connection_new(struct connection_loop *loop, const s
 					   const struct transport *transport)
 {
 	struct upstream_connection *connection = xcalloc(1, sizeof(*connection));
-	const struct bind_strings *secrets = &key->server->secrets;
-	auto_free struct mask_value *values = xcalloc(secrets->count + 1, sizeof(*values));
 
 	connection->loop = loop;
 	connection->server = key->server;
@@ -42,9 +41,7 @@ struct upstream_connection *connection_new(struct connection_loop *loop, const s
 	connection->instance = instance;
 	connection->protocol = "";
 	connection->used_us = loop->now_us;
-	for (size_t i = 0; i < secrets->count; i++)
-		values[i] = (struct mask_value){secrets->items[i], strlen(secrets->items[i])};
-	connection->mask = mask_new(values, secrets->count);
+	connection_new_mask(connection, &(struct bind_strings){0});
 	share_init(&connection->share, CONNECTION_WORK_US);
 	return connection;
 }
@@ -267,7 +264,7 @@ void connection_advance(struct upstream_connection *connection)
 {
 	struct upstream_order *next;
 
-	if (connection->orders == NULL)
+	if (connection->orders == NULL || !connection_may_send(connection))
 		return;
 	if (connection->state == CONNECTION_CLOSED)
 		open_connection(connection);
@@ -431,6 +428,7 @@ void connection_free(struct upstream_connection *connection)
 	connection_close(connection);
 	upstream_list_free(connection->list);
 	mask_free(connection->mask);
+	upstream_login_set(&connection->bearer, NULL);
 	free(connection->owner);
 	free(connection->run);
 	free(connection->instructions);

@@ -416,10 +416,12 @@ static void failed_by_status(struct upstream_order *order, enum exchange_kind ki
 	if (busy && failure->retry_after_us >= 0 && failure->retry_after_us <= BUSY_MOST &&
 	    order->attempts < ATTEMPTS_MAX)
 		connection_again(order, failure->retry_after_us);
-	else if (failure->status == 401 || failure->status == 403)
-		connection_end_error(order, UPSTREAM_UNAVAILABLE, "%s wants other credentials (headers): %s", name,
+	else if (failure->status == 401 || failure->status == 403) {
+		auto_free char *wanted = connection_wanted(order->connection, failure);
+
+		connection_end_error(order, UPSTREAM_UNAVAILABLE, "%s is not available: %s: %s", name, wanted,
 				     failure->text);
-	else if ((failure->status == 502 || failure->status == 504) && kind == EXCHANGE_CALL)
+	} else if ((failure->status == 502 || failure->status == 504) && kind == EXCHANGE_CALL)
 		connection_end_error(order, UPSTREAM_UNKNOWN_OUTCOME, "%s: %s, so it may have done what was asked",
 				     name, failure->text);
 	else if (busy)
@@ -436,6 +438,13 @@ void connection_order_failed(struct upstream_order *order, enum exchange_kind ki
 
 	if (failure->kind == FAILURE_STATUS && renew_session(order, failure->status, 0))
 		return;
+	/* What was refused for its token was not handled. */
+	if (failure->kind == FAILURE_STATUS && failure->status == 401 && !order->renewed &&
+	    connection_renews(order->connection)) {
+		order->renewed = true;
+		connection_again(order, 0);
+		return;
+	}
 	bool repeatable =
 		kind != EXCHANGE_CALL || upstream_policy_any(&order->connection->server->idempotent, order->tool);
 

@@ -13,6 +13,7 @@
 #include "lib/base/util.h"
 #include "upstream_http.h"
 #include "upstream_jail.h"
+#include "upstream_renew.h"
 
 #define SECOND INT64_C(1000000)
 
@@ -252,6 +253,7 @@ int upstream_open(const struct config *config, struct upstream **ret, struct err
 	upstream->loop.config = config;
 	upstream->loop.result_max = (size_t)config->upstream.result_kb << 10;
 	upstream->loop.reader = reader_open(wake_thread, upstream);
+	upstream->loop.renewals = upstream_renew_open(config, wake_thread, upstream);
 	jails_open(&upstream->loop);
 	pipes_open(&upstream->loop, &bare_launcher, &jail_launcher);
 	if (pthread_create(&upstream->thread, NULL, pool_thread, upstream) != 0)
@@ -269,6 +271,7 @@ void upstream_close(struct upstream *upstream)
 	pthread_mutex_unlock(&upstream->lock);
 	wake(upstream);
 	pthread_join(upstream->thread, NULL);
+	upstream_renew_close(upstream->loop.renewals);
 	pipes_close(&upstream->loop);
 	jails_close(&upstream->loop);
 	reader_close(upstream->loop.reader);
