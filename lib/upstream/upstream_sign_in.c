@@ -134,8 +134,7 @@ static int register_client(struct upstream_sign_in *sign_in, struct err *err)
 	add_strings(document, "response_types", "code", NULL);
 	json_add_string(document, "token_endpoint_auth_method", way);
 	json_add_string(document, "application_type", "native");
-	if (issuer->scope != NULL)
-		json_add_string(document, "scope", issuer->scope);
+	/* No scope: issuers refuse those that belong to a resource and not to themselves. */
 	buf_init(&text, TEXT_MAX);
 	json_print(&text, document);
 	const struct oauth_fetch what = {.url = issuer->registration_endpoint, .json = text.data};
