@@ -1,6 +1,6 @@
 /*
- * cmd_upstream.c - `sallyport upstream add|list|check|tools|accept|call`: the MCP servers of upstream.file, added,
- * looked at and tried out.
+ * cmd_upstream.c - `sallyport upstream add|list|check|tools|accept|call|login|logout`: the MCP servers of
+ * upstream.file, added, looked at, tried out and signed in to.
  *
  * It connects by itself, as the owner "local": it needs no gateway. Started by root, it becomes the account of the
  * gateway, whose record data_dir is, because what root may read the gateway may not. A server with `share: run` is one
@@ -19,6 +19,7 @@
 #include "lib/base/util.h"
 #include "lib/upstream/upstream.h"
 #include "lib/upstream/upstream_pin.h"
+#include "signin.h"
 
 #define RUN          "cli"
 #define LIST_SECONDS 60
@@ -32,8 +33,9 @@ static const char add_script[] =
 struct upstream_options {
 	struct cli_common common;
 	int64_t timeout_us;
-	const char *paste, *into;
+	const char *paste, *into, *scope;
 	bool yes;
+	const struct config *config;
 };
 
 static const struct cli_option options_table[] = {
@@ -44,6 +46,8 @@ static const struct cli_option options_table[] = {
 	 .help = "add: install packages below this folder [servers, next to the configuration]"},
 	{.name = "yes", .letter = 'y', .type = CLI_FLAG, .offset = offsetof(struct upstream_options, yes),
 	 .help = "add: do not ask whether a server may read the folders that its arguments name"},
+	{.name = "scope", .type = CLI_STRING, .offset = offsetof(struct upstream_options, scope), .value = "SCOPES",
+	 .help = "login: ask for these scopes [as in the server's entry, else as the server says]"},
 	{.name = "timeout", .letter = 't', .type = CLI_SECONDS, .offset = offsetof(struct upstream_options, timeout_us),
 	 .min = 1000, .max = 300000000, .value = "SECONDS",
 	 .help = "call: wait so long for the result [as in the server's entry]"},
@@ -266,6 +270,20 @@ static int call_tool(const struct upstream_options *options, struct upstream *up
 	return result;
 }
 
+static int login(const struct upstream_options *options, struct upstream *upstream,
+		 const struct upstream_server *server, struct err *err)
+{
+	(void)upstream;
+	return signin_login(options->config, server, options->scope, options->common.json, err);
+}
+
+static int logout(const struct upstream_options *options, struct upstream *upstream,
+		  const struct upstream_server *server, struct err *err)
+{
+	(void)upstream;
+	return signin_logout(options->config, server, err);
+}
+
 /* -------- the verbs ---------------------------------------------------------------------------------- */
 
 /* Root's right to read everything would say "ok" where the gateway fails. */
@@ -327,6 +345,8 @@ static const struct verb {
 	{"tools", "SERVER", 2, 2, NULL, list_tools},
 	{"accept", "SERVER [TOOL]", 2, 3, NULL, accept_tools},
 	{"call", "SERVER TOOL [ARGUMENTS]", 3, 4, NULL, call_tool},
+	{"login", "SERVER", 2, 2, NULL, login},
+	{"logout", "SERVER", 2, 2, NULL, logout},
 };
 
 static const struct verb *verb_of(const char *name)
@@ -339,7 +359,7 @@ static const struct verb *verb_of(const char *name)
 
 static int upstream_run(void *arg, struct err *err)
 {
-	const struct upstream_options *options = arg;
+	struct upstream_options *options = arg;
 	const struct cli_common *common = &options->common;
 	auto_config struct config config = {0};
 	auto_upstream struct upstream *upstream = NULL;
@@ -359,6 +379,7 @@ static int upstream_run(void *arg, struct err *err)
 	if (result == 0 && config.upstream.file[0] == '\0')
 		result = err_set(err, ERR_UNAVAILABLE,
 				 "there are no upstream servers: name their file as upstream.file in the configuration");
+	options->config = &config;
 	if (result == 0)
 		result = upstream_open(&config, &upstream, err);
 	if (result == 0 && verb->one != NULL)
@@ -370,15 +391,17 @@ static int upstream_run(void *arg, struct err *err)
 
 const struct cli_command cmd_upstream = {
 	.name = "upstream",
-	.summary = "Add, list, check and call the MCP servers whose tools programs use",
+	.summary = "Add, list, check, call and sign in to the MCP servers whose tools programs use",
 	.arguments = "add --paste FILE | add NAME -- COMMAND [ARGUMENT…] | list | check | tools SERVER | accept SERVER [TOOL] | "
-		     "call SERVER TOOL [ARGUMENTS]",
+		     "call SERVER TOOL [ARGUMENTS] | login SERVER | logout SERVER",
 	.help = "add takes entries of a client's mcpServers file, or a command, as that client has it. It installs what npx and uvx would download, shows the folders that the arguments name and asks whether the server may read them, writes upstream.file and upstream.binds, starts jailer and gateway anew where they run by this configuration, and checks the servers. "
 		"list shows the servers of upstream.file and the errors in their entries. "
 		"check connects to each, as the account of the gateway, reads its list of tools, and shows what happens to their calls. "
 		"tools shows the tools of one server and the rule that applies to each. "
 		"accept takes changed definitions of tools as the known ones. "
-		"call calls a tool, with a JSON object as arguments, and prints the server's result; nothing is recorded.",
+		"call calls a tool, with a JSON object as arguments, and prints the server's result; nothing is recorded. "
+		"login signs in to a server that asks for it (OAuth): it prints an address for your browser, and keeps the tokens, which the gateway uses and renews for all owners. "
+		"logout gives the tokens back and forgets them.",
 	.examples = "sallyport upstream add --paste claude_desktop_config.json\n"
 		    "sallyport upstream add files -- npx -y @modelcontextprotocol/server-filesystem /srv/docs\n"
 		    "sallyport upstream call files read_text_file '{\"path\": \"/data/notes.txt\"}'\n",
