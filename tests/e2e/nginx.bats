@@ -15,9 +15,9 @@ setup_file() {
 	cp nginx/locations.conf nginx/fastcgi.conf "$DIR/sallyport/"
 	openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=sallyport.example.org -keyout "$DIR/privkey.pem" -out "$DIR/fullchain.pem" 2>/dev/null
 	sed -e "s|listen 80;|listen unix:$DIR/plain;|" -e "s|listen 443 ssl http2;|listen unix:$DIR/tls ssl http2;|" -e '/listen \[::\]/d' \
-		-e 's|rate=30r/s;|rate=1r/m;|' -e "s|/etc/ssl/sallyport|$DIR|" -e "s|/var/log/nginx|$DIR|" -e "s|/run/sallyport|$DIR|" -e "s|/var/lib/sallyport|$DIR|" \
+		-e 's/rate=\(30\|5\)r\/s;/rate=1r\/m;/' -e "s|/etc/ssl/sallyport|$DIR|" -e "s|/var/log/nginx|$DIR|" -e "s|/run/sallyport|$DIR|" -e "s|/var/lib/sallyport|$DIR|" \
 		nginx/sallyport.conf >"$DIR/site.conf"
-	[ "$(grep -c -e "listen unix:$DIR/" -e 'rate=1r/m' "$DIR/site.conf")" = 3 ]
+	[ "$(grep -c -e "listen unix:$DIR/" -e 'rate=1r/m' "$DIR/site.conf")" = 4 ]
 	cat >"$DIR/nginx.conf" <<-END
 		daemon off;
 		$([ "$(id -u)" != 0 ] || echo 'user root;') # the folder of a test is closed to others
@@ -123,7 +123,7 @@ url() { echo "https://sallyport.example.org$1"; }
 
 @test "what a client should not have put into an address stands in no log: tokens, codes" {
 	local path
-	for path in /mcp /sse /messages /healthz /admin /admin/x /v1/runs /none /t/Secret7/fusion/run_code /t/Secret8/piston/x /%74/Secret9/fusion/x /t/Secret7 /files/x; do
+	for path in /mcp /sse /messages /healthz /authorize /token /register /revoke /.well-known/oauth-authorization-server /admin /admin/x /v1/runs /none /t/Secret7/fusion/run_code /t/Secret8/piston/x /%74/Secret9/fusion/x /t/Secret7 /files/x; do
 		fetch -o /dev/null -H 'Referer: https://x.example/?code=Secret5' -H 'Authorization: Bearer sp_alice_Secret4' -H 'Cookie: s=Secret6' \
 			"$(url "$path?code=Secret1&access_token=sp_alice_Secret2&sessionId=Secret3")"
 	done
@@ -131,6 +131,37 @@ url() { echo "https://sallyport.example.org$1"; }
 	run grep -rhoE 'Secret[0-9]' "$DIR" --include='*.log'
 	echo "$output"
 	[ -z "$output" ]
+}
+
+@test "signing in has a limit of its own, and errors for programs or people" {
+	local path n
+	for path in /token /register /revoke; do
+		run fetch -H 'X-Client: 203.0.113.1' -d grant_type=x -w '\n%{http_code} %{content_type} %header{retry-after} %header{cache-control} %header{access-control-allow-origin}' "$(url $path)"
+		echo "$output"
+		[ "${lines[1]}" = "503 application/json 1 no-store *" ]
+		[ "$(jq -r .error <<<"${lines[0]}")" = temporarily_unavailable ]
+		run bash -c "head -c 70000 /dev/zero | curl -sk --max-time $SP_DEADLINE -H 'X-Client: 203.0.113.1' -H 'Expect:' --data-binary @- --unix-socket $DIR/tls -w '\n%{http_code} %{content_type}' $(url $path)"
+		[ "${lines[1]}" = "413 application/json" ]
+		[ "$(jq -r .error <<<"${lines[0]}")" = invalid_request ]
+	done
+	run fetch -H 'X-Client: 203.0.113.1' -w '\n%{http_code} %{content_type} %header{cache-control} %header{content-security-policy}' "$(url /authorize?state=x)"
+	[ "${lines[0]}" = "Sallyport does not answer now. Wait a moment and load this page again." ]
+	[ "${lines[1]}" = "503 text/plain no-store default-src 'none'; frame-ancestors 'none'" ]
+	# The twenty of the burst and one are for all of them together; /mcp of the same address goes on.
+	for n in {1..21}; do fetch -H 'X-Client: 203.0.113.2' -o /dev/null -d x "$(url /register)"; done
+	for path in /token /register /revoke; do
+		run fetch -H 'X-Client: 203.0.113.2' -d x -w '\n%{http_code} %{content_type} %header{retry-after} %header{access-control-allow-origin}' "$(url $path)"
+		echo "$output"
+		[ "${lines[1]}" = "429 application/json 1 *" ]
+		[ "$(jq -r .error <<<"${lines[0]}")" = temporarily_unavailable ]
+	done
+	run fetch -H 'X-Client: 203.0.113.2' -w '\n%{http_code} %{content_type}' "$(url /authorize)"
+	[ "${lines[1]}" = "429 text/plain" ]
+	[[ ${lines[0]} == "Too many requests"* ]]
+	run fetch -H 'X-Client: 203.0.113.2' -d '{}' -o /dev/null -w '%{http_code}' "$(url /mcp)"
+	[ "$output" = 503 ]
+	run fetch -H 'X-Client: 203.0.113.3' -d x -o /dev/null -w '%{http_code}' "$(url /token)" # another address
+	[ "$output" = 503 ]
 }
 
 @test "a gateway that ends with a request under way is a 502 that asks for nothing" {
