@@ -208,7 +208,7 @@ deps-run:
 
 run: port-free deps-run
 	@$(SUBMAKE) all $(if $(PROFILE),recorded)
-	@$(if $(PROFILE),SP_FIXTURES=1 )exec setpriv --pdeathsig TERM nginx/dev.sh --bin $(if $(PROFILE),$(RECORDED),$(BIN)) $(if $(STATE),--state $(STATE)) $(PORT)
+	@$(if $(OAUTH),SALLYPORT_OAUTH_MODE=$(OAUTH) )$(if $(PROFILE),SP_FIXTURES=1 )exec setpriv --pdeathsig TERM nginx/dev.sh --bin $(if $(PROFILE),$(RECORDED),$(BIN)) $(if $(STATE),--state $(STATE)) $(PORT)
 
 port-free:
 	@nginx/dev.sh --free $(PORT)
@@ -318,7 +318,7 @@ deb: deps-npm
 
 help:
 	@echo 'make conformance          only the official MCP conformance suite; make run PROFILE=conformance serves its fixtures'
-	@echo 'make run [PORT=8080]      build and serve on loopback, in the foreground'
+	@echo 'make run [PORT=8080]      build and serve on loopback, in the foreground; OAUTH=builtin: clients can sign in'
 	@echo 'make chart [PORT=8080]    next to it: a real MCP client has a chart drawn'
 	@echo 'make test [SUITES=GLOB]   everything: lint, unit, fuzz, end to end, real clients (SAN=address,undefined: with sanitizers)'
 	@echo 'make all                  the three programs, in $(BIN), and the man pages of the commands, in $(B)/man'

@@ -267,6 +267,9 @@ announce() {
 	say "token: $token"
 	say "config: $CONFIG"
 	say "curl -s http://127.0.0.1:$PORT/mcp -H 'Authorization: Bearer $token' -H 'Content-Type: application/json' -d '$call'"
+	if [ "${SALLYPORT_OAUTH_MODE:-}" = builtin ]; then
+		say "sign in: clients that take no token open a page, which asks for a code: $BIN/sallyport login-code --config $CONFIG --owner dev"
+	fi
 	say "logs: $STATE/log (Ctrl-C stops everything)"
 }
 
