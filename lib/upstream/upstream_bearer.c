@@ -115,8 +115,8 @@ char *connection_wanted(const struct upstream_connection *connection, const stru
 
 	if (failure->challenge != NULL)
 		upstream_challenge_parse(failure->challenge, &challenge);
-	if (connection->server->command != NULL)
-		return xstrdup("it wants other credentials");
+	if (!upstream_login_possible(connection->server))
+		return xstrdup("it wants other credentials (headers)");
 	if (failure->status == 403 && challenge.error != NULL && streq(challenge.error, "insufficient_scope") &&
 	    challenge.scope != NULL && plain(challenge.scope)) {
 		auto_free char *scopes = more_scopes(connection, challenge.scope);
