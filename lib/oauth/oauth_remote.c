@@ -129,6 +129,14 @@ int oauth_remote_keys(struct oauth_remote *remote, struct oauth_keys **ret, int6
 	return -ERR_UNAVAILABLE;
 }
 
+/* A text with dots, for instance, that is no JWT of the issuer (RFC 7009, section 2.2.1). */
+static bool refuses_kind(struct json_object *answer)
+{
+	const char *error = json_object_is_type(answer, json_type_object) ? json_get_string(answer, "error") : NULL;
+
+	return error != NULL && streq(error, "unsupported_token_type");
+}
+
 int oauth_remote_introspect(struct oauth_remote *remote, const char *token, struct json_object **ret_claims,
 			    struct err *err)
 {
@@ -157,10 +165,12 @@ int oauth_remote_introspect(struct oauth_remote *remote, const char *token, stru
 		return err_wrap(err, "%s", what.url), -ERR_UNAVAILABLE;
 	if (fetched.status == 401 || fetched.status == 403)
 		log_event(LOG_ERROR, "introspection refuses oauth.introspection_client and its secret", NULL);
+	json_parse(fetched.body.data, fetched.body.length, &claims, NULL);
+	if (fetched.status == 400 && refuses_kind(claims))
+		return err_set(err, ERR_DENIED, "the issuer says that it is no token for introspection");
 	if (fetched.status != 200)
 		return err_set(err, ERR_UNAVAILABLE, "%s: status %d", what.url, fetched.status);
-	if (json_parse(fetched.body.data, fetched.body.length, &claims, NULL) < 0 ||
-	    !json_object_is_type(claims, json_type_object) || !json_object_object_get_ex(claims, "active", &active) ||
+	if (!json_object_is_type(claims, json_type_object) || !json_object_object_get_ex(claims, "active", &active) ||
 	    !json_object_is_type(active, json_type_boolean))
 		return err_set(err, ERR_UNAVAILABLE, "%s: the answer has no \"active\" of true or false", what.url);
 	if (!json_object_get_boolean(active))
