@@ -31,6 +31,7 @@ static int doctor_run(void *options, struct err *err)
 	doctor_jailer(&doctor);
 	doctor_host(&doctor);
 	doctor_network(&doctor);
+	doctor_oauth(&doctor);
 	doctor_profile(&doctor);
 	if (command->common.json) {
 		auto_json struct json_object *object = json_object_new_object();

@@ -35,4 +35,5 @@ char *doctor_ask(char *const argv[], bool both, int *ret_status);
 void doctor_jailer(struct doctor *doctor);  /* doctor_jailer.c: what sallyport-jailer --check says */
 void doctor_host(struct doctor *doctor);    /* doctor_host.c: sysctls, nginx, data folder, database */
 void doctor_network(struct doctor *doctor); /* network.allow */
+void doctor_oauth(struct doctor *doctor);   /* doctor_oauth.c: signing in; nothing where oauth.mode is off */
 void doctor_profile(struct doctor *doctor); /* what `profile` set; nothing without one */
