@@ -12,13 +12,14 @@ import Provider from 'oidc-provider';
 import { Key } from './issuer.js';
 import { bin, until } from './stack.js';
 
+export const ALGORITHMS = ['RS256', 'PS256', 'ES256', 'EdDSA'];
 const privateJwk = (key) => ({ ...createPrivateKey(key.privateKey.export({ type: 'pkcs8', format: 'pem' })).export({ format: 'jwk' }), kid: key.kid, alg: key.alg, use: 'sig' });
 
 export class Authority {
-	/* `audience` is set by the test before somebody signs in. `format` of access tokens: jwt or opaque; `mode`: good, 500. */
-	static async start({ format = 'jwt', alg = 'RS256' } = {}) {
+	/* `audience` is set by the test before somebody signs in. `format` of access tokens: jwt, signed by `alg`, or opaque; `mode`: good, 500. */
+	static async start({ format = 'jwt' } = {}) {
 		const authority = new Authority();
-		Object.assign(authority, { format, alg, mode: 'good', audience: null, asked: {}, refused: 0 });
+		Object.assign(authority, { format, alg: 'RS256', mode: 'good', audience: null, asked: {}, refused: 0 });
 		authority.server = http.createServer((request, response) => authority.answer(request, response)).listen(0, '127.0.0.1');
 		await once(authority.server, 'listening');
 		authority.url = `http://127.0.0.1:${authority.server.address().port}`;
@@ -27,7 +28,7 @@ export class Authority {
 	}
 	/* New keys, and nobody is known any more. */
 	rotate() {
-		this.keys = [new Key(this.alg), ...(this.alg === 'RS256' ? [] : [new Key('RS256')])];
+		this.keys = ALGORITHMS.map((alg) => new Key(alg));
 		this.provider = new Provider(this.url, {
 			clients: [{ client_id: 'box', client_secret: 's:cret', redirect_uris: [], response_types: [], grant_types: [] }],
 			jwks: { keys: this.keys.map(privateJwk) },
