@@ -41,19 +41,7 @@ static void take_bearer(struct upstream_connection *connection, const struct ren
 		explicit_bzero(before, strlen(before));
 }
 
-static void refuse_waiting(struct upstream_connection *connection, const char *problem)
-{
-	struct upstream_order *next;
-
-	for (struct upstream_order *order = connection->orders; order != NULL; order = next) {
-		next = order->next;
-		if (order->exchange == NULL && order->asked == 0)
-			connection_end_error(order, UPSTREAM_UNAVAILABLE, "%s is not available: %s",
-					     connection->server->name, problem);
-	}
-}
-
-bool connection_may_send(struct upstream_connection *connection)
+bool connection_may_send(struct upstream_connection *connection, const char **ret_problem)
 {
 	struct renew_view view;
 
@@ -61,7 +49,7 @@ bool connection_may_send(struct upstream_connection *connection)
 	case RENEW_WAITS:
 		return false;
 	case RENEW_FAILED:
-		refuse_waiting(connection, view.problem);
+		*ret_problem = view.problem;
 		return false;
 	case RENEW_NOTHING:
 		if (connection->bearer != NULL)

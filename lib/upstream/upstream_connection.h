@@ -214,9 +214,9 @@ void connection_end_error(struct upstream_order *order, enum upstream_kind kind,
 	__attribute__((format(printf, 3, 4)));
 void connection_again(struct upstream_order *order, int64_t after_us); /* back to those that wait */
 void connection_forget_session(struct upstream_connection *connection);
-/* upstream_bearer.c: tokens of those who signed in. May requests go out? If not, a token comes first, or what waits was
- * ended. */
-bool connection_may_send(struct upstream_connection *connection);
+/* upstream_bearer.c: tokens of those who signed in. May requests go out? If not, a token comes first, or none will
+ * (*ret_problem, which is left alone otherwise). */
+bool connection_may_send(struct upstream_connection *connection, const char **ret_problem);
 void connection_new_mask(struct upstream_connection *connection, const struct bind_strings *more);
 /* The server answered 401: is another token there, or on its way? */
 bool connection_renews(struct upstream_connection *connection);

@@ -260,12 +260,30 @@ static void open_connection(struct upstream_connection *connection)
 		connection_broken(connection, err.text, err.text);
 }
 
-void connection_advance(struct upstream_connection *connection)
+static void refuse_waiting(struct upstream_connection *connection, const char *problem)
 {
 	struct upstream_order *next;
 
-	if (connection->orders == NULL || !connection_may_send(connection))
+	for (struct upstream_order *order = connection->orders; order != NULL; order = next) {
+		next = order->next;
+		if (order->exchange == NULL && order->asked == 0)
+			connection_end_error(order, UPSTREAM_UNAVAILABLE, "%s is not available: %s",
+					     connection->server->name, problem);
+	}
+}
+
+void connection_advance(struct upstream_connection *connection)
+{
+	struct upstream_order *next;
+	const char *problem = NULL;
+
+	if (connection->orders == NULL)
 		return;
+	if (!connection_may_send(connection, &problem)) {
+		if (problem != NULL)
+			refuse_waiting(connection, problem);
+		return;
+	}
 	if (connection->state == CONNECTION_CLOSED)
 		open_connection(connection);
 	for (struct upstream_order *order = connection->orders; order != NULL && connection->state == CONNECTION_READY;
