@@ -107,6 +107,37 @@ call() {
 	[ "$(sp_get details.stdout)" = 4 ]
 }
 
+@test "by hand: tokens of an issuer count, one that is away is no refusal" {
+	local node=$SP_ROOT/jail/runners/npm/node_modules/.bin/node audience=$SP_URL/mcp url token
+	cat >"$SP_DIR/issuer.mjs" <<-END
+		import { Issuer } from '$SP_ROOT/tests/clients/issuer.js';
+		const issuer = await Issuer.start();
+		console.log(issuer.url, issuer.token('$audience'), issuer.token('https://other.example/mcp'));
+	END
+	"$node" "$SP_DIR/issuer.mjs" >"$SP_DIR/issued" 3>&- &
+	local issuer=$!
+	sp_until "$issuer" test -s "$SP_DIR/issued"
+	read -r url token other <"$SP_DIR/issued"
+	local settings=(SALLYPORT_OAUTH_MODE=external SALLYPORT_OAUTH_ISSUER="$url" SALLYPORT_OAUTH_OWNER=alice HTTP_HOST="${SP_URL#http://}")
+	cgi GET /.well-known/oauth-protected-resource/mcp "${settings[@]}" HTTP_AUTHORIZATION= </dev/null
+	[ "$SP_STATUS $(sp_get '.resource + " " + .authorization_servers[0]')" = "200 $audience $url" ]
+	cgi POST /mcp "${settings[@]}" HTTP_AUTHORIZATION= </dev/null
+	[ "$SP_STATUS" = 401 ]
+	grep -q 'WWW-Authenticate: Bearer realm="sallyport", resource_metadata=' "$SP_DIR/head"
+	ask_runners() {
+		call list_runners '{}' | cgi POST /mcp "${settings[@]}" HTTP_MCP_PROTOCOL_VERSION=2026-07-28 HTTP_MCP_METHOD=tools/call HTTP_MCP_NAME=list_runners HTTP_AUTHORIZATION="Bearer $1"
+	}
+	ask_runners "$token"
+	[ "$SP_STATUS" = 200 ]
+	ask_runners "$other"
+	[ "$SP_STATUS" = 401 ]
+	kill "$issuer"
+	wait "$issuer" || true
+	ask_runners "$token" # nothing remembers the keys
+	[ "$SP_STATUS" = 503 ]
+	grep -q 'Retry-After:' "$SP_DIR/head"
+}
+
 @test "by hand: the query of a URL is no command line" {
 	ARGUMENT=--version cgi GET /healthz </dev/null
 	[ "$SP_STATUS" = 200 ]
