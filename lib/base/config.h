@@ -122,6 +122,11 @@ struct config {
 	struct {
 		const char *mode;            /* config_oauth */
 		const char *default_scopes;  /* that clients should ask for */
+		/* builtin: our own authorization server (cgi/oauth) */
+		bool client_metadata, dynamic_registration, known_clients; /* how clients introduce themselves */
+		struct bind_strings redirect_hosts, private_schemes; /* where codes may go besides */
+		int64_t access_seconds, refresh_days, grant_days;
+		int64_t clients_max; /* that registered themselves */
 		/* external: the operator's authorization server, and what of its tokens counts */
 		const char *issuer, *jwks_uri;
 		struct bind_strings audiences, algorithms, clients;
@@ -150,7 +155,7 @@ struct config {
 };
 
 /* oauth.mode: who gives out tokens besides `sallyport token add`. */
-enum config_oauth { CONFIG_OAUTH_OFF, CONFIG_OAUTH_EXTERNAL };
+enum config_oauth { CONFIG_OAUTH_OFF, CONFIG_OAUTH_BUILTIN, CONFIG_OAUTH_EXTERNAL };
 enum config_oauth config_oauth(const struct config *config);
 /* tools.upstream: do models call the tools of upstream servers themselves? */
 bool config_tools_direct(const struct config *config);

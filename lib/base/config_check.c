@@ -114,7 +114,7 @@ static int check_words(const struct config *config, struct err *err)
 		{"jailer.warm", config->jailer.warm, "off, on or exec"},
 		{"retention.when_full", config->retention.when_full, "refuse or oldest"},
 		{"gateway.client_addresses", config->gateway.client_addresses, "full, network or none"},
-		{"oauth.mode", config->oauth.mode, "off or external"},
+		{"oauth.mode", config->oauth.mode, "off, builtin or external"},
 		{"oauth.typ", config->oauth.typ, "at+jwt or any"},
 		{"log.format", config->log.format, "text or json"},
 		{"log.level", config->log.level, "debug, info, warn or error"},
@@ -228,7 +228,11 @@ static int check_network(const struct config *config, struct err *err)
 
 enum config_oauth config_oauth(const struct config *config)
 {
-	return config->oauth.mode && streq(config->oauth.mode, "external") ? CONFIG_OAUTH_EXTERNAL : CONFIG_OAUTH_OFF;
+	const char *mode = config->oauth.mode ? config->oauth.mode : "off";
+
+	if (streq(mode, "builtin"))
+		return CONFIG_OAUTH_BUILTIN;
+	return streq(mode, "external") ? CONFIG_OAUTH_EXTERNAL : CONFIG_OAUTH_OFF;
 }
 
 /* Clients find the documents of OAuth at the root of the host; anywhere else they would not look. */

@@ -225,7 +225,7 @@ static void test_bad_files(void **state)
 		{"{\"limits\":{\"task_seconds\":90000}}",
 		 "limits.task_seconds: is 90000, more than limits.task_seconds_max (86400)"},
 		{"{\"limits\":{\"cpu_percent\":0}}", "limits.cpu_percent: must be at least 1"},
-		{"{\"oauth\":{\"mode\":\"on\"}}", "oauth.mode: must be off or external"},
+		{"{\"oauth\":{\"mode\":\"on\"}}", "oauth.mode: must be off, builtin or external"},
 		{"{\"oauth\":{\"mode\":\"external\"}}", "public_base_url: must be https:// and a host"},
 		{"{\"oauth\":{\"mode\":\"external\"},\"public_base_url\":\"https://box.example/x\"}",
 		 "public_base_url: must be https:// and a host"},
