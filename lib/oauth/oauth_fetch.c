@@ -1,4 +1,12 @@
-/* oauth_fetch.c - see oauth_fetch.h. Facts: libcurl 7.88; RFC 6749 section 2.3.1 and appendix B (forms). */
+/*
+ * oauth_fetch.c - see oauth_fetch.h.
+ *
+ * One easy handle of libcurl for each fetch, used once. Which addresses may be connected to is decided where the socket
+ * is opened: there is the address itself, after the name was resolved. A stranger's address is refused there, whatever
+ * its name or the spelling of its number.
+ *
+ * Facts: libcurl 7.88; RFC 6749 section 2.3.1 and appendix B (forms).
+ */
 #include "oauth_fetch.h"
 
 #include <ctype.h>
@@ -97,15 +105,19 @@ static bool is_loopback(const struct sockaddr *address)
 	return address->sa_family == AF_INET6 && IN6_IS_ADDR_LOOPBACK(&v6->sin6_addr);
 }
 
+static unsigned port_of(const struct sockaddr *address)
+{
+	const struct sockaddr_in *v4 = (const void *)address;
+	const struct sockaddr_in6 *v6 = (const void *)address;
+
+	return ntohs(address->sa_family == AF_INET6 ? v6->sin6_port : v4->sin_port);
+}
+
 static bool may_connect(enum oauth_fetch_trust trust, const struct sockaddr *address)
 {
-	const in_port_t port = address->sa_family == AF_INET    ? ((const struct sockaddr_in *)(const void *)address)->sin_port
-			       : address->sa_family == AF_INET6 ? ((const struct sockaddr_in6 *)(const void *)address)->sin6_port
-								: 0;
-
 	if (trust == OAUTH_FETCH_OPERATOR || (trust == OAUTH_FETCH_STRANGER_HERE && is_loopback(address)))
 		return true;
-	return host_public(address) && ntohs(port) == PORT_HTTPS;
+	return host_public(address) && (trust == OAUTH_FETCH_PUBLIC || port_of(address) == PORT_HTTPS);
 }
 
 static curl_socket_t open_socket(void *arg, curlsocktype purpose, struct curl_sockaddr *address)
@@ -113,8 +125,7 @@ static curl_socket_t open_socket(void *arg, curlsocktype purpose, struct curl_so
 	struct transfer *transfer = arg;
 
 	(void)purpose;
-	if (!may_connect(transfer->what->trust, &address->addr) ||
-	    (transfer->what->public_only && !host_public(&address->addr))) {
+	if (!may_connect(transfer->what->trust, &address->addr)) {
 		transfer->refused = true;
 		return CURL_SOCKET_BAD;
 	}

@@ -25,9 +25,12 @@ struct oauth_fetch {
 	const char *user, *password; /* Basic, form-encoded here; NULL: none */
 	const char *ca_file;         /* PEM, instead of the system's; NULL or "": the system's */
 	size_t max;
-	enum oauth_fetch_trust { OAUTH_FETCH_OPERATOR, OAUTH_FETCH_STRANGER, OAUTH_FETCH_STRANGER_HERE } trust; /* HERE:
-		this machine's loopback is allowed, too: the server itself is on it, so that nobody else reaches it */
-	bool public_only; /* OPERATOR: any port, but of a public address */
+	enum oauth_fetch_trust {
+		OAUTH_FETCH_OPERATOR,	   /* any address */
+		OAUTH_FETCH_PUBLIC,	   /* public addresses, any port */
+		OAUTH_FETCH_STRANGER,	   /* public addresses, port 443 */
+		OAUTH_FETCH_STRANGER_HERE, /* and loopback: the server itself is on it, so that no other machine is */
+	} trust;
 	const atomic_bool *stop; /* becomes true: the fetch ends; NULL: it does not */
 };
 struct oauth_fetched {

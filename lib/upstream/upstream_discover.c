@@ -89,6 +89,12 @@ void upstream_challenge_parse(const char *header, struct upstream_challenge *ret
 
 /* -------- fetching ------------------------------------------------------------------------------------ */
 
+/* As the servers themselves: private addresses only where the entry says so. */
+static enum oauth_fetch_trust trust_of(const struct upstream_server *server)
+{
+	return server->is_private ? OAUTH_FETCH_OPERATOR : OAUTH_FETCH_PUBLIC;
+}
+
 int upstream_discover_ask(const struct upstream_server *server, const struct oauth_fetch *what, int *ret_status,
 			  struct json_object **ret, struct err *err)
 {
@@ -97,7 +103,7 @@ int upstream_discover_ask(const struct upstream_server *server, const struct oau
 	auto_json struct json_object *object = NULL;
 
 	fetch.max = UPSTREAM_METADATA_MAX;
-	fetch.public_only = !server->is_private;
+	fetch.trust = trust_of(server);
 	int result = oauth_fetch(&fetch, &fetched, err);
 
 	if (result < 0)
@@ -158,7 +164,7 @@ static int probe(const struct upstream_server *server, int *ret_status, struct u
 					 .json = body,
 					 .headers = headers,
 					 .max = UPSTREAM_METADATA_MAX,
-					 .public_only = !server->is_private};
+					 .trust = trust_of(server)};
 	auto_fetched struct oauth_fetched fetched = {0};
 	int result = oauth_fetch(&what, &fetched, err);
 
