@@ -7,7 +7,7 @@
 #pragma once
 
 #include "admin_session.h"
-#include "html.h"
+#include "cgi/http/html.h"
 
 #define ADMIN_VALUE_MAX 1024 /* bytes of a value in a query or a form */
 

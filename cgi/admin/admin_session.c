@@ -1,12 +1,12 @@
 /*
  * admin_session.c - see admin_session.h.
  *
- * One table of sessions and one of attempts, both of fixed size, under one lock that is held for a look only: the token
- * is looked up and entries are written without it. The secret of a cookie is 32 random bytes; what is compared is its
- * SHA-256, against every session, in constant time.
+ * One table of sessions, of fixed size, under one lock that is held for a look only: the token is looked up and entries
+ * are written without it. The secret of a cookie is 32 random bytes; what is compared is its SHA-256, against every
+ * session, in constant time.
  *
- * Attempts are counted by address in slots that a hash chooses: a stranger with many addresses costs others some of
- * their attempts and no memory. Only failures are counted, so who has a token is not held up by signing in often.
+ * Attempts are counted by address (attempts.h). Only failures are counted, so who has a token is not held up by signing
+ * in often.
  *
  * A form is accepted if the request comes from a page of this site and carries the key of its own address: HMAC of the
  * address under a secret of the session. The first says that no other site sent it, the second that the page which it
@@ -18,6 +18,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "cgi/http/attempts.h"
 #include "lib/base/text.h"
 #include "lib/base/util.h"
 #include "lib/store/audit/store_audit.h"
@@ -27,9 +28,7 @@
 #define SECRET_DIGITS (2 * SECRET_BYTES)
 #define COOKIES_MAX   4096
 #define COOKIES_TRIED 16 /* of our name */
-#define ADDRESS_SLOTS 1024
 #define ENTRY_EVERY   (10 * INT64_C(1000000)) /* failures are entries of the audit log at most so often */
-#define ADDRESS_SIZE  64
 
 struct admin_session {
 	bool used;
@@ -38,15 +37,10 @@ struct admin_session {
 	int64_t opened_us, seen_us; /* monotonic */
 };
 
-/* Attempts that an address has left; time gives them back. Addresses that share a slot share its attempts. */
-struct attempts {
-	int64_t credit_us, seen_us;
-};
-
 struct admin {
 	pthread_mutex_t lock;
 	struct admin_session sessions[ADMIN_SESSIONS_MAX];
-	struct attempts attempts[ADDRESS_SLOTS];
+	struct attempts attempts; /* failures to sign in */
 	int64_t failures, failed_us; /* not in the audit log yet; when the last entry was written */
 };
 
@@ -55,6 +49,7 @@ struct admin *admin_session_table_new(void)
 	struct admin *admin = xcalloc(1, sizeof(*admin));
 
 	pthread_mutex_init(&admin->lock, NULL);
+	attempts_init(&admin->attempts, ADMIN_FAILURES_MINUTE, MINUTE_US);
 	return admin;
 }
 
@@ -62,6 +57,7 @@ void admin_session_table_free(struct admin *admin)
 {
 	if (!admin)
 		return;
+	attempts_clear(&admin->attempts);
 	pthread_mutex_destroy(&admin->lock);
 	explicit_bzero(admin, sizeof(*admin));
 	free(admin);
@@ -211,47 +207,16 @@ static const char *address_of(const struct http_exchange *exchange)
 	return address ? address : "";
 }
 
-/* -------- attempts ------------------------------------------------------------------------------------ */
-
-/* One address of IPv6 has a /64 at least, so the first half of it counts. */
-static size_t slot_of(const char *address)
-{
-	uint8_t sum[SHA256_SIZE];
-	size_t length = 0, colons = 0;
-
-	for (; length < ADDRESS_SIZE && address[length] && colons < 4; length++)
-		colons += address[length] == ':';
-	sha256_bytes(address, length, sum);
-	return ((size_t)sum[0] << 8 | sum[1]) % ADDRESS_SLOTS;
-}
-
-/* Seconds until this address may try again; 0: now. */
-static int64_t must_wait(struct admin *admin, const char *address)
-{
-	const int64_t cost = MINUTE_US / ADMIN_FAILURES_MINUTE, now = clock_monotonic_us();
-	struct attempts *attempts = &admin->attempts[slot_of(address)];
-
-	pthread_mutex_lock(&admin->lock);
-	attempts->credit_us =
-		attempts->seen_us ? MIN(attempts->credit_us + now - attempts->seen_us, MINUTE_US) : MINUTE_US;
-	attempts->seen_us = now;
-	const int64_t missing = attempts->credit_us >= cost ? 0 : cost - attempts->credit_us;
-
-	pthread_mutex_unlock(&admin->lock);
-	return (missing + 999999) / 1000000;
-}
-
 /* Strangers can fail as often as they like: what the audit log gets is bounded, and says how many there were. */
 static void note_failure(struct http_exchange *exchange)
 {
 	struct admin *admin = exchange->server->admin;
 	const int64_t now = clock_monotonic_us();
-	const char *address = address_of(exchange);
 	struct store_audit entry;
 	int64_t failures = 0;
 
+	attempts_count(&admin->attempts, address_of(exchange));
 	pthread_mutex_lock(&admin->lock);
-	admin->attempts[slot_of(address)].credit_us -= MINUTE_US / ADMIN_FAILURES_MINUTE;
 	admin->failures++;
 	if (!admin->failed_us || now - admin->failed_us >= ENTRY_EVERY) {
 		failures = admin->failures;
@@ -290,7 +255,7 @@ int admin_session_open(struct http_exchange *exchange, const char *token, int64_
 	char secret[SECRET_DIGITS + 1];
 	struct admin_session session = {.used = true, .opened_us = clock_monotonic_us()};
 	struct store_token found;
-	const int64_t seconds = must_wait(admin, address_of(exchange));
+	const int64_t seconds = attempts_wait(&admin->attempts, address_of(exchange));
 
 	if (seconds) {
 		*ret_retry = seconds;

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "cgi/admin/html.h"
+#include "cgi/http/html.h"
 
 #define ATTACK "\"><script>alert('1')</script>&amp;\xe2\x80\xae\xff\x01"
 
@@ -54,6 +54,10 @@ static void templates(void **state)
 	begin();
 	html_put(&html, "<form action=\"{}\">", html_text("https://evil.example"));
 	assert_false(html_sound(&html));
+	begin();
+	html_put(&html, "<a href=\"{}\">x</a>", html_address("https://a.example/?a=1&b=\"2"));
+	assert_true(html_sound(&html));
+	assert_string_equal(out.data, "<a href=\"https://a.example/?a=1&amp;b=&quot;2\">x</a>");
 	begin();
 	html_put(&html, "<p>{}", html_text("a"), html_text("b"));
 	assert_false(html_sound(&html));

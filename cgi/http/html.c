@@ -11,9 +11,9 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "cgi/http/uri.h"
 #include "lib/base/utf8.h"
 #include "lib/base/util.h"
+#include "uri.h"
 
 #define SECOND_US INT64_C(1000000)
 
@@ -93,6 +93,14 @@ struct html_value html_bytes(const char *data, size_t length)
 struct html_value html_text(const char *text)
 {
 	return html_bytes(text, text ? strlen(text) : 0);
+}
+
+struct html_value html_address(const char *text)
+{
+	struct html_value value = html_text(text);
+
+	value.kind = HTML_ADDRESS;
+	return value;
 }
 
 struct html_value html_lines(const char *data, size_t length)
@@ -267,9 +275,10 @@ void html_fill(struct html *html, const char *template, const struct html_value 
 		const char *attribute = html->attribute;
 		const bool address = streq(attribute, "href") || streq(attribute, "src") ||
 				     streq(attribute, "action") || streq(attribute, "formaction");
+		const bool whole = used < count && values[used + 1].kind == HTML_ADDRESS;
 
 		if (used == count || html->place == HTML_TAG ||
-		    (html->place == HTML_QUOTED && html->fresh && address)) {
+		    (html->place == HTML_QUOTED && html->fresh && address && !whole)) {
 			html->wrong = true;
 			continue;
 		}

@@ -1,5 +1,5 @@
 /*
- * html.h - pages out of templates with typed holes: the only way in which the admin page writes HTML.
+ * html.h - pages out of templates with typed holes: the only way in which pages are written.
  *
  *     html_put(html, "<a href=\"/admin/run/{}\">{}</a>", html_part(id), html_text(name));
  *
@@ -9,8 +9,8 @@
  * So what a guest or a client wrote is never markup.
  *
  * The template is followed as it is written: a hole outside of quotes within a tag, a hole at the beginning of an
- * address (href, src, action), or a number of holes that is not the number of values makes the page `wrong`, and the
- * caller does not send it.
+ * address (href, src, action) whose value was not made by html_address, or a number of holes that is not the number of
+ * values makes the page `wrong`, and the caller does not send it.
  */
 #pragma once
 
@@ -24,6 +24,7 @@ enum html_kind {
 	HTML_NONE,
 	HTML_LINE,  /* one line: line breaks become visible, too */
 	HTML_LINES, /* for <pre>: line breaks and tabs stay */
+	HTML_ADDRESS, /* a whole address: its scheme is the caller's to check */
 	HTML_PART,  /* a segment of an address, or a value in its query: percent-encoded */
 	HTML_ROOM,  /* a short text of ours, in `room` */
 };
@@ -59,6 +60,7 @@ struct html_value html_text(const char *text);
 struct html_value html_bytes(const char *data, size_t length);
 struct html_value html_lines(const char *data, size_t length);
 struct html_value html_part(const char *text);
+struct html_value html_address(const char *text);
 struct html_value html_part_bytes(const char *data, size_t length);
 struct html_value html_number(int64_t number);          /* 12,345 */
 struct html_value html_plain(int64_t number);           /* 12345 */
