@@ -1,6 +1,6 @@
 -- schema.sql - the database of Sallyport: what ran, for whom, and everything needed to run it again.
 --
--- Read it from top to bottom: processes (instance, uptime), who may ask (token, oauth_grant, drain, session), where files live (conversation, blob,
+-- Read it from top to bottom: processes (instance, uptime), who may ask (token, oauth_*, drain, session), where files live (conversation, blob,
 -- file), what an owner holds (usage, holding), what ran (sandbox, runtime, execution, execution_file, tool_call, baseline), how texts are
 -- found (search), what outlives a request (request, task), and who did what (audit, audit_detail, principal). At the end are views for a
 -- person with a sqlite3 shell. What people ask, and the answer, on sqlite3 -readonly /var/lib/sallyport/sallyport.db:
@@ -86,15 +86,85 @@ CREATE TABLE token (
 ) STRICT;
 
 -- People and programs that come with a token of an authorization server (oauth.mode). Each has a row of token for each client, so that limits,
--- executions and `sallyport token list|revoke` know them; nobody has the text of that row's hash. Written at the first request.
+-- executions and `sallyport token list|revoke` know them; nobody has the text of that row's hash. Of an operator's server it is written at the
+-- first request; of our own (builtin) whenever somebody approved a client, and then token.expires_us is when the client must ask again.
 CREATE TABLE oauth_grant (
 	token   TEXT PRIMARY KEY REFERENCES token (id),
-	issuer  TEXT NOT NULL,                   -- the authorization server
-	subject TEXT NOT NULL,                   -- whom it names, by its own id
+	issuer  TEXT NOT NULL,                   -- the authorization server; empty: our own
+	subject TEXT NOT NULL,                   -- whom it names, by its own id; of our own server empty
 	client  TEXT NOT NULL,                   -- the program that asks for them; may be empty
-	owner   TEXT NOT NULL                    -- who they are here by the rules of that time
+	owner   TEXT NOT NULL,                   -- who they are here by the rules of that time
+	parent  TEXT REFERENCES token (id),      -- of our own: the token that approved it, and with which it ends; NULL: a login code did
+	host    TEXT NOT NULL DEFAULT '',        -- of our own: where the client's answers went
+	offline INTEGER NOT NULL DEFAULT 0       -- of our own: the client asked for offline_access
 ) STRICT, WITHOUT ROWID;
-CREATE UNIQUE INDEX oauth_grant_by_subject ON oauth_grant (issuer, subject, client, owner);
+CREATE UNIQUE INDEX oauth_grant_by_subject ON oauth_grant (issuer, subject, client, owner) WHERE issuer <> '';
+CREATE INDEX oauth_grant_by_owner ON oauth_grant (owner);
+CREATE INDEX oauth_grant_by_client ON oauth_grant (client);
+CREATE INDEX oauth_grant_by_parent ON oauth_grant (parent) WHERE parent IS NOT NULL;
+
+-- Programs that may ask our own authorization server for a person's approval. Written by /authorize (a document that was fetched), /register and
+-- `sallyport client`; what nobody used goes after a day, what nobody uses any more after 90 days without a grant.
+CREATE TABLE oauth_client (
+	id          TEXT PRIMARY KEY,            -- the document's address, spd_… or spm_…
+	kind        TEXT NOT NULL CHECK (kind IN ('document', 'registered', 'manual')),
+	name        TEXT NOT NULL,               -- what it calls itself: nobody checked that
+	redirects   TEXT NOT NULL,               -- JSON: addresses to which codes may go
+	secret_hash TEXT,                        -- manual alone; NULL: it has no secret
+	refreshes   INTEGER NOT NULL,            -- it uses refresh tokens
+	created_us  INTEGER NOT NULL,
+	used_us     INTEGER,                     -- when somebody approved it last
+	blocked_us  INTEGER,                     -- `sallyport client block`
+	fetched_us  INTEGER,                     -- document: when it was
+	fresh_us    INTEGER                      -- document: it is fetched again from then on
+) STRICT, WITHOUT ROWID;
+CREATE INDEX oauth_client_by_kind ON oauth_client (kind, used_us, created_us);
+
+-- Codes that /authorize sent to clients: good once, for a minute. They stay for a day, so that a second use is seen.
+CREATE TABLE oauth_code (
+	hash       TEXT PRIMARY KEY CHECK (length(hash) = 64),
+	client     TEXT NOT NULL,
+	redirect   TEXT NOT NULL,                -- where it went
+	host       TEXT NOT NULL,
+	challenge  TEXT NOT NULL,                -- PKCE, S256
+	scopes     TEXT NOT NULL,
+	offline    INTEGER NOT NULL,
+	owner      TEXT NOT NULL,
+	parent     TEXT REFERENCES token (id),
+	expires_us INTEGER NOT NULL,
+	used_us    INTEGER,
+	token      TEXT REFERENCES token (id)    -- the grant that it became
+) STRICT, WITHOUT ROWID;
+CREATE INDEX oauth_code_by_owner ON oauth_code (owner, expires_us);
+CREATE INDEX oauth_code_by_expiry ON oauth_code (expires_us);
+
+-- Access and refresh tokens of grants, spa_… and spr_…. A refresh token stays good until something made from it was used for the first time
+-- (proved_us), and a minute longer: answers get lost, and some clients ask from two addresses at once. Presented later it was stolen, from
+-- its client or by it, and the grant is revoked. Rows stay for a week after their end, so that this is seen.
+CREATE TABLE oauth_token (
+	hash        TEXT PRIMARY KEY CHECK (length(hash) = 64),
+	token       TEXT NOT NULL REFERENCES oauth_grant (token),
+	kind        TEXT NOT NULL CHECK (kind IN ('access', 'refresh')),
+	scopes      TEXT NOT NULL,
+	parent      TEXT,                        -- hash of the refresh token that it was made from; NULL: of a code
+	created_us  INTEGER NOT NULL,
+	expires_us  INTEGER NOT NULL,
+	replaced_us INTEGER,                     -- refresh: when another one was made from it first
+	proved_us   INTEGER                      -- refresh: when something made from it was used first
+) STRICT, WITHOUT ROWID;
+CREATE INDEX oauth_token_by_parent ON oauth_token (parent, kind, created_us) WHERE parent IS NOT NULL;
+CREATE INDEX oauth_token_by_expiry ON oauth_token (expires_us);
+
+-- Codes of `sallyport login-code`: good once, for some minutes, on the page of /authorize alone.
+CREATE TABLE oauth_login (
+	hash       TEXT PRIMARY KEY CHECK (length(hash) = 64),
+	owner      TEXT NOT NULL,
+	scopes     TEXT NOT NULL,
+	created_us INTEGER NOT NULL,
+	expires_us INTEGER NOT NULL,
+	used_us    INTEGER
+) STRICT, WITHOUT ROWID;
+CREATE INDEX oauth_login_by_expiry ON oauth_login (expires_us);
 
 -- Owners for whom nothing starts here, or everybody ('*'): the host is being emptied, or the owner moves to another one. What is under
 -- way goes on. Written and removed by `sallyport drain`.

@@ -104,6 +104,7 @@ static void plans(void **state)
 					    "SCAN (subquery-" /* a thousand rows */, "SCAN search", "SCAN drain",
 					    "SCAN one USING INDEX" /* snippets, some hundred */,
 					    "SCAN execution_tag" /* the list of tags */,
+					    "SCAN oauth_client" /* the list: some hundred */, "SCAN c USING",
 					    "SCAN audit" /* of erasures, for a restore */};
 	struct fixture *f = *state;
 	struct store_conn *conn = f->store->writer;

@@ -16,6 +16,7 @@
 #include "store_sql_execution.h"
 #include "store_sql_file.h"
 #include "store_sql_move.h"
+#include "store_sql_oauth.h"
 #include "store_sql_search.h"
 #include "store_sql_snippet.h"
 #include "store_sql_space.h"
@@ -104,6 +105,7 @@ enum { STORE_INSTANCE_COLUMNS(COLUMN_NAME, COLUMN_NAME, COLUMN_NAME) INSTANCE_CO
 	STORE_STATEMENTS_STORE(X)                                                                                      \
 	STORE_STATEMENTS_VIEW(X)                                                                                       \
 	STORE_STATEMENTS_TOKEN(X)                                                                                      \
+	STORE_STATEMENTS_OAUTH(X)                                                                                      \
 	STORE_STATEMENTS_FILE(X)                                                                                       \
 	STORE_STATEMENTS_EXECUTION(X)                                                                                  \
 	STORE_STATEMENTS_TASK(X)                                                                                       \

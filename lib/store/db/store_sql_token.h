@@ -55,14 +55,6 @@ enum { STORE_EVENT_COLUMNS(COLUMN_NAME, COLUMN_NAME, COLUMN_NAME) EVENT_COLUMNS 
 	X(TOKEN_FIND, READ, "SELECT " STORE_SQL_TOKEN "FROM token WHERE id >= :from AND id < :to LIMIT 2")             \
 	X(TOKEN_REVOKE, WRITE, "UPDATE token SET revoked_us = :now WHERE id = :id AND revoked_us IS NULL")             \
 	X(TOKEN_USED, WRITE, "UPDATE token SET used_us = max(coalesce(used_us, 0), :now) WHERE id = :id")              \
-	/* people of an authorization server */                                                                        \
-	X(GRANT_FIND, READ,                                                                                            \
-	  "SELECT " STORE_SQL_TOKEN "FROM token WHERE id = (SELECT token FROM oauth_grant WHERE issuer = :issuer AND " \
-	  "subject = :subject AND client = :client AND owner = :owner)")                                               \
-	X(GRANT_COUNT, READ, "SELECT count(*) FROM oauth_grant WHERE issuer = :issuer")                                \
-	X(GRANT_ADD, WRITE,                                                                                            \
-	  "INSERT INTO oauth_grant (token, issuer, subject, client, owner) VALUES (:token, :issuer, :subject, "        \
-	  ":client, :owner)")                                                                                          \
 	/* sessions */                                                                                                 \
 	X(SESSION_ADD, WRITE,                                                                                          \
 	  "INSERT INTO session (id, token, owner, protocol, client_name, client_version, client_offers, "              \

@@ -79,6 +79,9 @@ static int add_work(struct store_txn *txn, void *arg, struct err *err)
 
 	bind(&q, grant);
 	query_bind_text(&q, ":token", token.id);
+	query_bind_null(&q, ":parent");
+	query_bind_text(&q, ":host", "");
+	query_bind_int(&q, ":offline", 0);
 	if ((result = query_run(&q, NULL, err)) < 0)
 		return result;
 	return MIN(find_again(txn, work, err), 0);
@@ -105,4 +108,22 @@ int store_grant_enter(struct store *store, const struct store_grant *grant, stru
 	token.granted = true;
 	*ret = token;
 	return 0;
+}
+
+#define ROW struct store_grant_shown
+static const struct column columns[] = {STORE_GRANT_COLUMNS(COLUMN_PLACE, COLUMN_PLACE, COLUMN_NONE)};
+#undef ROW
+
+int store_grant_show(struct store *store, const char *token, struct store_grant_shown *ret, struct err *err)
+{
+	auto_read struct query q = store_read(store, SQL_GRANT_SHOW, err);
+
+	query_bind_text(&q, ":token", token);
+	int found = query_next(&q, err);
+
+	if (found == 0)
+		return err_set(err, ERR_NOT_FOUND, "the token is not a grant");
+	if (found > 0)
+		query_read(&q, columns, ARRAY_SIZE(columns), ret);
+	return MIN(found, 0);
 }

@@ -16,3 +16,12 @@ struct store_grant {
 /* The row of the grant, with the scopes of this request. ERR_NOT_FOUND: it was revoked; ERR_LIMIT: the issuer has named
  * STORE_GRANTS_MAX already. */
 int store_grant_enter(struct store *store, const struct store_grant *grant, struct store_token *ret, struct err *err);
+
+/* What lists say of a row of token that is a grant. */
+struct store_grant_shown {
+	char issuer[256]; /* "": our own server (oauth.mode builtin) */
+	char client[513]; /* its id there */
+	char host[256];   /* where its answers went; "": not known here */
+};
+/* ERR_NOT_FOUND: the token is none. */
+int store_grant_show(struct store *store, const char *token, struct store_grant_shown *ret, struct err *err);
