@@ -43,6 +43,40 @@ void store_sign(struct store *store, const void *data, size_t length, char ret[S
 	hex_encode(hash, sizeof(hash), ret);
 }
 
+static void sealing_key(const struct store *store, uint8_t ret[SHA256_SIZE])
+{
+	static const char purpose[] = "sallyport: sealed texts that clients keep";
+
+	hmac_sha256(store->secret, sizeof(store->secret), purpose, sizeof(purpose) - 1, ret);
+}
+
+void store_seal(struct store *store, const char *purpose, const void *data, size_t length, struct buf *out)
+{
+	uint8_t key[SHA256_SIZE];
+	auto_buf struct buf sealed = {0};
+
+	buf_init(&sealed, SIZE_MAX / 2);
+	sealing_key(store, key);
+	seal(key, purpose, data, length, &sealed);
+	explicit_bzero(key, sizeof(key));
+	base64url_encode(out, sealed.data, sealed.length);
+}
+
+int store_unseal(struct store *store, const char *purpose, const char *text, struct buf *out, struct err *err)
+{
+	uint8_t key[SHA256_SIZE];
+	auto_buf struct buf sealed = {0};
+
+	buf_init(&sealed, SIZE_MAX / 2);
+	if (base64url_decode(text, strlen(text), &sealed, NULL) < 0)
+		return err_set(err, ERR_CORRUPT, "not a sealed text of this server");
+	sealing_key(store, key);
+	int result = unseal(key, purpose, sealed.data, sealed.length, out, err);
+
+	explicit_bzero(key, sizeof(key));
+	return result;
+}
+
 #define ROW struct store_conversation
 static const struct column columns[] = {STORE_CONVERSATION_COLUMNS(COLUMN_PLACE, COLUMN_PLACE, COLUMN_NONE)};
 #undef ROW

@@ -22,6 +22,10 @@ int store_conversation_by_hash(struct store *store, const char *hash, struct sto
 void store_conversation_hash(struct store *store, const char *owner, const char *name, char ret[SHA256_HEX_SIZE]);
 /* HMAC-SHA-256 under a key that is made of secret.key for this alone: for texts that a client keeps for us. */
 void store_sign(struct store *store, const void *data, size_t length, char ret[SHA256_HEX_SIZE]);
+/* A text that a client keeps for us and cannot read or change: appended as base64url. It opens for the same purpose
+ * alone; ERR_CORRUPT: it is none of ours. */
+void store_seal(struct store *store, const char *purpose, const void *data, size_t length, struct buf *out);
+int store_unseal(struct store *store, const char *purpose, const char *text, struct buf *out, struct err *err);
 
 struct store_file {
 	const char *name; /* path below /data: bytes, not necessarily UTF-8 */

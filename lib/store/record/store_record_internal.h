@@ -17,6 +17,24 @@ void store_file_read(struct query *query, struct store_file *ret); /* columns of
 struct store_token;
 void store_token_read(struct query *query, struct store_token *ret);
 int store_txn_token_add(struct store_txn *txn, struct store_token *token, const char *hash, struct err *err);
+/* store_token.c: revokes a token, and all grants that it approved; the grants that a statement (:id) finds. Each with
+ * its entry in the audit log; what was revoked before stays as it is. */
+int store_txn_token_revoke(struct store_txn *txn, const char *id, struct err *err);
+int store_txn_token_revoke_all(struct store_txn *txn, enum store_sql which, const char *id, struct err *err);
+/* store_oauth_token.c: new tokens of a grant: `parent` is the hash of the refresh token that they are made from, NULL:
+ * a code. `granted`: its scopes; `ends_us`: when it ends; scopes, owner, grant and `offline` of *issued are filled in
+ * already. Without `refreshes` there is no refresh token. */
+struct store_oauth_issued;
+struct store_oauth_terms;
+struct store_oauth_issue {
+	const struct store_oauth_terms *terms;
+	const char *parent;
+	unsigned granted;
+	int64_t ends_us;
+	bool refreshes;
+};
+int store_txn_oauth_issue(struct store_txn *txn, const struct store_oauth_issue *issue,
+			  struct store_oauth_issued *issued, struct err *err);
 /* store_token.c: brings "last used" of a row up to date, once a minute by either clock and without waiting: at last_us
  * by the machine's clock, at idle_from_us by that of what expires (STORE_NO_IDLE: the row has none). */
 void store_seen(struct store *store, enum store_sql statement, const char *id, int64_t last_us, int64_t idle_from_us);

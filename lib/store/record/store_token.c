@@ -270,6 +270,50 @@ int store_token_find(struct store *store, const char *id, struct store_token *re
 	return result < 0 ? result : find_token(reader.conn, &range, ret, err);
 }
 
+/* 1: it was good. */
+static int revoke_one(struct store_txn *txn, const char *id, struct err *err)
+{
+	auto_query struct query q = query_begin(txn->conn, SQL_TOKEN_REVOKE);
+	int64_t changes = 0;
+
+	query_bind_text(&q, ":id", id);
+	query_bind_int(&q, ":now", store_txn_now(txn));
+	int failed = query_run(&q, &changes, err);
+
+	if (failed == 0 && changes > 0)
+		failed = store_txn_audit_token(txn, STORE_AUDIT_TOKEN_REVOKE, id, err);
+	return failed < 0 ? failed : changes > 0;
+}
+
+/* A grant approves nothing itself, so this goes no deeper. */
+int store_txn_token_revoke_all(struct store_txn *txn, enum store_sql which, const char *id, struct err *err)
+{
+	char grant[ID_SIZE];
+
+	for (int found = 1; found > 0;) {
+		{
+			auto_query struct query q = query_begin(txn->conn, which);
+
+			query_bind_text(&q, ":id", id);
+			found = query_next(&q, err);
+			if (found > 0)
+				query_copy(&q, 0, grant, sizeof(grant));
+		}
+		if (found > 0)
+			found = revoke_one(txn, grant, err);
+		if (found < 0)
+			return found;
+	}
+	return 0;
+}
+
+int store_txn_token_revoke(struct store_txn *txn, const char *id, struct err *err)
+{
+	int result = revoke_one(txn, id, err);
+
+	return result < 0 ? result : store_txn_token_revoke_all(txn, SQL_GRANT_OF_PARENT, id, err);
+}
+
 struct revoke {
 	struct store_range range;
 	struct store_token token;
@@ -280,18 +324,9 @@ static int revoke_work(struct store_txn *txn, void *arg, struct err *err)
 	struct revoke *revoke = arg;
 	int failed = find_token(txn->conn, &revoke->range, &revoke->token, err);
 
-	if (failed < 0)
-		return failed;
-	auto_query struct query q = query_begin(txn->conn, SQL_TOKEN_REVOKE);
-	int64_t changes, now = store_txn_now(txn);
-
-	query_bind_text(&q, ":id", revoke->token.id);
-	query_bind_int(&q, ":now", now);
-	failed = query_run(&q, &changes, err);
-	if (failed < 0 || changes == 0)
-		return failed; /* it keeps the time of the first revocation */
-	revoke->token.revoked_us = now;
-	return store_txn_audit_token(txn, STORE_AUDIT_TOKEN_REVOKE, revoke->token.id, err);
+	if (failed == 0) /* it keeps the time of the first revocation */
+		failed = store_txn_token_revoke(txn, revoke->token.id, err);
+	return failed < 0 ? failed : find_token(txn->conn, &revoke->range, &revoke->token, err);
 }
 
 int store_token_revoke(struct store *store, const char *id, struct store_token *ret, struct err *err)
