@@ -169,7 +169,7 @@ static int expire_rows(struct store *store, struct keys *owners, struct err *err
 {
 	const int64_t ttl = store->retention.conversation_ttl_us;
 	/* Without a time to live nothing idles too long; sessions that ended go anyhow. */
-	int64_t idle_limit = INT64_MIN, event_limit, served = 0;
+	int64_t idle_limit = INT64_MIN, event_limit, served = 0, now = clock_now_us();
 	int failed = store_uptime_save(store, err);
 
 	store_refused_write(store);
@@ -187,7 +187,11 @@ static int expire_rows(struct store *store, struct keys *owners, struct err *err
 				     {.which = SQL_SESSION_EXPIRE, .limit_us = &idle_limit},
 				     {.which = SQL_EVENT_EXPIRE, .limit_us = &event_limit},
 				     {.which = SQL_REQUEST_EXPIRE},
-				     {.which = SQL_TASK_EXPIRE}};
+				     {.which = SQL_TASK_EXPIRE},
+				     {.which = SQL_OAUTH_CODE_EXPIRE, .limit_us = &now},
+				     {.which = SQL_OAUTH_LOGIN_EXPIRE, .limit_us = &now},
+				     {.which = SQL_OAUTH_TOKEN_EXPIRE, .limit_us = &now},
+				     {.which = SQL_OAUTH_CLIENT_EXPIRE, .limit_us = &now}};
 
 	for (size_t i = 0; failed == 0 && i < ARRAY_SIZE(all); i++)
 		failed = slices_run(store, all[i], err);
