@@ -357,3 +357,54 @@ static int use_code(struct store_txn *txn, const char *hash, const char *grant, 
 	query_bind_int(&q, ":now", store_txn_now(txn));
 	return query_run(&q, NULL, err);
 }
+
+static int redeem_work(struct store_txn *txn, void *arg, struct err *err)
+{
+	struct redeem *redeem = arg;
+	struct store_oauth_issued *issued = redeem->issued;
+	char hash[SHA256_HEX_SIZE];
+	auto_code struct code code = {.scopes = 0};
+	struct store_token grant;
+
+	sha256_hex(redeem->redemption->code, strlen(redeem->redemption->code), hash);
+	int found = find_code(txn, hash, &code, err);
+	int result = found < 0 ? found : check_code(&code, found, redeem->redemption, err);
+
+	if (result < 0)
+		return result;
+	if (code.used_us != 0) {
+		redeem->used_before = true;
+		return code.token[0] ? store_txn_token_revoke(txn, code.token, err) : 0;
+	}
+	if (code.expires_us <= store_txn_now(txn))
+		return err_set(err, ERR_DENIED, "the code has expired");
+	if ((result = add_grant(txn, redeem, &code, &grant, err)) < 0 ||
+	    (result = use_code(txn, hash, grant.id, err)) < 0)
+		return result;
+	memcpy(issued->owner, grant.owner, sizeof(issued->owner));
+	memcpy(issued->grant, grant.id, sizeof(issued->grant));
+	issued->scopes = code.scopes;
+	issued->offline = code.offline;
+	const struct store_oauth_issue issue = {.terms = redeem->terms,
+						.granted = code.scopes,
+						.ends_us = grant.expires_us,
+						.refreshes = redeem->terms->refresh_us > 0 &&
+							     (redeem->redemption->refreshes || code.offline)};
+
+	return store_txn_oauth_issue(txn, &issue, issued, err);
+}
+
+int store_oauth_code_redeem(struct store *store, const struct store_oauth_redemption *redemption,
+			    const struct store_oauth_terms *terms, struct store_oauth_issued *ret, struct err *err)
+{
+	struct store_oauth_issued issued = {0};
+	struct redeem redeem = {redemption, terms, &issued, false};
+	int result = store_commit(store, redeem_work, &redeem, err);
+
+	if (result == 0 && redeem.used_before)
+		result = err_set(err, ERR_DENIED, "the code was used before: what it had become has been revoked");
+	if (result == 0)
+		*ret = issued;
+	explicit_bzero(&issued, sizeof(issued));
+	return result;
+}
