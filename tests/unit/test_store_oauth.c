@@ -358,3 +358,99 @@ static struct store_oauth_client client_named(const char *name)
 	client.redirects = xstrdup("[\"" REDIRECT "\"]");
 	return client;
 }
+
+static void clients(void **state)
+{
+	struct fixture *f = *state;
+	struct err err = ERR_INIT;
+	auto_oauth_client struct store_oauth_client a = client_named("a"), b = client_named("b"), c = client_named("c");
+	auto_oauth_client struct store_oauth_client same = client_named("a"), hand = client_named("hand");
+	struct store_oauth_client found = {.redirects = NULL};
+	char secret[STORE_OAUTH_SECRET_SIZE];
+
+	ok(store_oauth_client_register(f->store, &a, 2, &err));
+	ok(store_oauth_client_register(f->store, &same, 2, &err));
+	assert_string_equal(a.id, same.id);
+	ok(store_oauth_client_register(f->store, &b, 2, &err));
+	assert_string_not_equal(a.id, b.id);
+	sql(f, "UPDATE oauth_client SET used_us = 1 WHERE name = 'a'");
+	ok(store_oauth_client_register(f->store, &c, 2, &err)); /* b, which nobody used, makes room */
+	assert_answer(f, "SELECT group_concat(name) FROM (SELECT name FROM oauth_client ORDER BY name)", "a,c");
+	sql(f, "UPDATE oauth_client SET used_us = 1");
+	fails(store_oauth_client_register(f->store, &b, 2, &err), ERR_BUSY);
+	ok(store_oauth_client_add(f->store, &hand, true, secret, &err)); /* by hand is no part of the bound */
+	assert_int_equal(strlen(secret), 43);
+	ok(store_oauth_client_find(f->store, hand.id, &found, &err));
+	assert_string_equal(found.kind, "manual");
+	assert_string_not_equal(found.secret_hash, secret);
+	store_oauth_client_clear(&found);
+
+	/* What nobody uses goes, what was blocked stays. */
+	const struct store_token token = add_token(f, "alice");
+	auto_free char *adopt = xasprintf("UPDATE oauth_grant SET client = '%s'", c.id);
+
+	sign_in(f, &token);
+	sql(f, adopt);
+	sql(f, "UPDATE oauth_client SET created_us = 1");
+	ok(store_oauth_client_end(f->store, a.id, true, &err));
+	fails(store_oauth_client_end(f->store, "spd_none", true, &err), ERR_NOT_FOUND);
+	ok(store_oauth_client_register(f->store, &b, 9, &err));
+	sql(f, "UPDATE oauth_client SET created_us = 1 WHERE name = 'b'");
+	ok(store_expire(f->store, clock_now_us(), NULL, NULL, &err));
+	assert_answer(f, "SELECT group_concat(name) FROM (SELECT name FROM oauth_client ORDER BY name)", "a,c,hand");
+	/* A client's grants end with it. */
+	ok(store_oauth_client_end(f->store, c.id, false, &err));
+	assert_answer(f, "SELECT count(*) FROM token WHERE revoked_us IS NOT NULL", "1");
+	ok(store_expire(f->store, clock_now_us(), NULL, NULL, &err));
+	assert_answer(f, "SELECT group_concat(name) FROM (SELECT name FROM oauth_client ORDER BY name)", "a,hand");
+}
+
+static void only_hashes(void **state)
+{
+	struct fixture *f = *state;
+	struct err err = ERR_INIT;
+	const struct store_token token = add_token(f, "alice");
+	char code[STORE_OAUTH_CODE_TEXT], login[STORE_OAUTH_LOGIN_TEXT];
+	const struct store_oauth_issued issued = sign_in(f, &token);
+
+	approve(f, &token, code);
+	ok(store_oauth_login_add(f->store, "alice", BOTH, 600, login, &err));
+	store_close(f->store);
+	f->store = NULL;
+	auto_free char *path = xasprintf("%s/sallyport.db", f->data);
+	auto_free char *bytes = NULL;
+	const char *const secrets[] = {issued.access, issued.refresh, code, login};
+	size_t length = 0;
+
+	ok(read_file_at(AT_FDCWD, path, SIZE_MAX / 2, &bytes, &length, &err));
+	for (size_t i = 0; i < ARRAY_SIZE(secrets); i++)
+		assert_null(memmem(bytes, length, secrets[i], strlen(secrets[i])));
+	ok(store_open(f->data, STORE_SERVE, &f->store, &err));
+	sql(f, "UPDATE oauth_token SET expires_us = 1");
+	sql(f, "UPDATE oauth_code SET expires_us = 1");
+	sql(f, "UPDATE oauth_login SET expires_us = 1");
+	ok(store_expire(f->store, clock_now_us(), NULL, NULL, &err));
+	assert_answer(
+		f,
+		"SELECT (SELECT count(*) FROM oauth_token) + (SELECT count(*) FROM oauth_code) + (SELECT count(*) "
+		"FROM oauth_login)",
+		"0");
+	assert_sound(f);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(login_codes, setup, teardown),
+		cmocka_unit_test_setup_teardown(codes_are_good_once, setup, teardown),
+		cmocka_unit_test_setup_teardown(refreshing, setup, teardown),
+		cmocka_unit_test_setup_teardown(lost_answers, setup, teardown),
+		cmocka_unit_test_setup_teardown(refused_refreshes, setup, teardown),
+		cmocka_unit_test_setup_teardown(giving_back, setup, teardown),
+		cmocka_unit_test_setup_teardown(grants_have_a_bound, setup, teardown),
+		cmocka_unit_test_setup_teardown(clients, setup, teardown),
+		cmocka_unit_test_setup_teardown(only_hashes, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
