@@ -118,6 +118,27 @@ void oauth_who_scopes(const struct config *config, unsigned scopes, char ret[OAU
 	}
 }
 
+unsigned oauth_who_asked(const char *text, bool *ret_offline)
+{
+	unsigned scopes = 0;
+
+	*ret_offline = false;
+	for (const char *at = text ? text : ""; *(at += strspn(at, " ")) != '\0'; at += strcspn(at, " ")) {
+		const size_t length = strcspn(at, " ");
+
+		for (size_t i = 0; i < ARRAY_SIZE(all_scopes); i++) {
+			char name[STORE_SCOPES_TEXT];
+
+			store_scopes_print(all_scopes[i], name);
+			if (strlen(name) == length && strncmp(name, at, length) == 0)
+				scopes |= all_scopes[i];
+		}
+		if (length == strlen(OAUTH_OFFLINE) && strncmp(at, OAUTH_OFFLINE, length) == 0)
+			*ret_offline = true;
+	}
+	return scopes;
+}
+
 unsigned oauth_who_usual(const struct config *config)
 {
 	unsigned scopes = STORE_SCOPE_RUN | STORE_SCOPE_FILES;

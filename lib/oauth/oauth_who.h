@@ -29,5 +29,9 @@ int oauth_who_check(const struct config *config, struct err *err);
 /* The scopes by the names that the issuer of tokens has for them, with blanks between: what clients are to ask for. */
 #define OAUTH_SCOPES_SIZE 512
 void oauth_who_scopes(const struct config *config, unsigned scopes, char ret[OAUTH_SCOPES_SIZE]);
+/* Scopes that a client of our own server asks for; words that are none of ours are passed over. *ret_offline: among
+ * them is offline_access, by which clients ask for a refresh token. NULL: it asks for none. */
+#define OAUTH_OFFLINE "offline_access"
+unsigned oauth_who_asked(const char *text, bool *ret_offline);
 /* Those that are usually wanted: oauth.default_scopes, and network where programs may have it. */
 unsigned oauth_who_usual(const struct config *config);
