@@ -51,6 +51,7 @@ struct server {
 	struct limiter *limiter;
 	struct oauth_issuer *issuer; /* of tokens that are not ours; NULL: there is none */
 	struct oauth_front *front;   /* a front end that signs who its users are; NULL: there is none */
+	struct oauth_server *oauth; /* our own (cgi/oauth/oauth_server.h); NULL: oauth.mode is not builtin */
 	struct body_budget *bodies;
 	struct server_tables tables;
 	const struct fixtures *fixtures; /* server_fixtures */
