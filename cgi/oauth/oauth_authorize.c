@@ -328,3 +328,220 @@ static bool find_client(struct http_exchange *exchange, struct oauth_transaction
 		oauth_page_error(exchange, result == -ERR_INVALID ? 400 : 503, err.text, NULL);
 	return result == 0;
 }
+
+static void post_credential(struct http_exchange *exchange, const struct oauth_form *form,
+			    struct oauth_transaction *transaction)
+{
+	auto_oauth_client struct store_oauth_client client = {.redirects = NULL};
+	const char *typed = oauth_form_get(form, "credential");
+	struct person person = {.scopes = 0};
+	char address[STORE_ADDRESS_SIZE], names[STORE_SCOPES_TEXT];
+	struct err err = ERR_INIT;
+
+	oauth_server_address(exchange, address);
+	const int64_t seconds = attempts_wait(&exchange->server->oauth->guesses, address);
+
+	if (seconds > 0) {
+		reply_header(exchange->reply, "Retry-After", "%lld", (long long)seconds);
+		oauth_page_ask(exchange, 429, transaction, NULL, "Too many attempts: wait a minute and try again");
+		return;
+	}
+	int result = check_typed(exchange, typed ? typed : "", transaction, &person, &err);
+
+	if (result < 0) {
+		refuse_typed(exchange, transaction, result, &err);
+		return;
+	}
+	if (!find_client(exchange, transaction, &client))
+		return;
+	if (!grantable(transaction, &person)) {
+		store_scopes_print(transaction->asked, names);
+		auto_free char *text = xasprintf(
+			"Your token or code may do nothing of what the program asks for (%s): use another one", names);
+
+		transaction->token[0] = transaction->login[0] = '\0';
+		oauth_page_ask(exchange, 200, transaction, &client, text);
+		return;
+	}
+	oauth_page_approve(exchange, &(struct oauth_page_approval){.transaction = transaction,
+								   .client = &client,
+								   .owner = person.owner,
+								   .may = grantable(transaction, &person)});
+}
+
+/* -------- the decision -------------------------------------------------------------------------------- */
+
+static unsigned ticked(const struct oauth_form *form)
+{
+	static const unsigned scopes[] = {STORE_SCOPE_RUN, STORE_SCOPE_FILES, STORE_SCOPE_NETWORK, STORE_SCOPE_ADMIN};
+	unsigned found = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(scopes); i++) {
+		char scope[STORE_SCOPES_TEXT];
+
+		store_scopes_print(scopes[i], scope);
+		auto_free char *name = xasprintf("scope_%s", scope);
+
+		if (oauth_form_get(form, name))
+			found |= scopes[i];
+	}
+	return found;
+}
+
+static void approve(struct http_exchange *exchange, const struct oauth_transaction *transaction,
+		    const struct person *person, unsigned scopes)
+{
+	char code[STORE_OAUTH_CODE_TEXT], host[OAUTH_REDIRECT_HOST];
+	struct err err = ERR_INIT;
+
+	oauth_redirect_host(transaction->redirect, host);
+	const struct store_oauth_approval approval = {.client = transaction->client,
+						      .redirect = transaction->redirect,
+						      .host = host,
+						      .challenge = transaction->challenge,
+						      .owner = person->owner,
+						      .parent = transaction->token[0] ? transaction->token : NULL,
+						      .login = transaction->login[0] ? transaction->login : NULL,
+						      .scopes = scopes,
+						      .offline = transaction->offline};
+	int result = store_oauth_code_add(exchange->server->store, &approval, code, &err);
+
+	if (result < 0) {
+		struct oauth_transaction again = *transaction;
+
+		again.token[0] = again.login[0] = '\0';
+		refuse_typed(exchange, &again, result, &err);
+		return;
+	}
+	snprintf(exchange->reply->owner, sizeof(exchange->reply->owner), "%s", person->owner);
+	log_event(LOG_INFO, "client approved", "owner", person->owner, "client", transaction->client, "host", host,
+		  "request_id", exchange->reply->request_id, NULL);
+	auto_free char *address = oauth_page_address(exchange, transaction, &(struct oauth_page_answer){.code = code});
+
+	oauth_page_done(exchange, address, true);
+	explicit_bzero(code, sizeof(code));
+	explicit_bzero(address, strlen(address));
+}
+
+static void deny(struct http_exchange *exchange, const struct oauth_transaction *transaction)
+{
+	auto_free char *address = oauth_page_address(
+		exchange, transaction,
+		&(struct oauth_page_answer){.error = "access_denied", .description = "the person said no"});
+
+	snprintf(exchange->reply->outcome, sizeof(exchange->reply->outcome), "access_denied");
+	oauth_page_done(exchange, address, false);
+}
+
+static void post_decision(struct http_exchange *exchange, const struct oauth_form *form,
+			  struct oauth_transaction *transaction)
+{
+	struct oauth_server *oauth = exchange->server->oauth;
+	auto_oauth_client struct store_oauth_client client = {.redirects = NULL};
+	const char *decision = oauth_form_get(form, "decision"), *sealed = oauth_form_get(form, "transaction");
+	struct person person = {.scopes = 0};
+	struct err err = ERR_INIT;
+
+	if (oauth_server_spent(oauth, sealed)) {
+		oauth_page_error(exchange, 400, "You have answered this already. " START_AGAIN, NULL);
+		return;
+	}
+	if (!find_client(exchange, transaction, &client))
+		return;
+	int result = check_again(exchange, transaction, &person, &err);
+
+	if (result < 0) {
+		transaction->token[0] = transaction->login[0] = '\0';
+		refuse_typed(exchange, transaction, result, &err);
+		return;
+	}
+	const unsigned may = grantable(transaction, &person), scopes = may & ticked(form);
+	const bool yes = decision && streq(decision, "approve");
+
+	if (yes && !scopes) {
+		oauth_page_approve(exchange,
+				   &(struct oauth_page_approval){
+					   .transaction = transaction,
+					   .client = &client,
+					   .owner = person.owner,
+					   .may = may,
+					   .problem = "Tick at least one thing that the program may do, or deny"});
+		return;
+	}
+	if (!oauth_server_spend(oauth, sealed)) { /* the same form, twice at once */
+		oauth_page_error(exchange, 400, "You have answered this already. " START_AGAIN, NULL);
+		return;
+	}
+	if (yes)
+		approve(exchange, transaction, &person, scopes);
+	else
+		deny(exchange, transaction);
+}
+
+/* -------- forms --------------------------------------------------------------------------------------- */
+
+/* A browser says from where a form comes; programs say nothing, and have no cookie of anybody's. */
+static bool own_page(const struct http_exchange *exchange)
+{
+	const char *origin = request_param(exchange->request, "HTTP_ORIGIN");
+	const char *site = request_param(exchange->request, "HTTP_SEC_FETCH_SITE");
+
+	if (site && !streq(site, "same-origin"))
+		return false;
+	return !origin || strcasecmp(origin, exchange->server->config->public_base_url) == 0;
+}
+
+static int read_form(struct http_exchange *exchange, struct oauth_form *ret, struct err *err)
+{
+	auto_buf struct buf body = {0};
+
+	buf_init(&body, OAUTH_REPLY_BODY_MAX);
+	if (!oauth_reply_typed(exchange, "application/x-www-form-urlencoded"))
+		return err_set(err, ERR_INVALID, "The form has the wrong type");
+	if (exchange->request->read_body(exchange->request->arg, &body, err) < 0 || body.overflow)
+		return err_set(err, ERR_INVALID, "The form could not be read");
+	int result = oauth_form_parse(body.data, body.length, ret, err);
+
+	explicit_bzero(body.data, body.length);
+	return result;
+}
+
+static void take_form(struct http_exchange *exchange)
+{
+	struct oauth_transaction transaction;
+	auto_form struct oauth_form form = {.count = 0};
+	struct err err = ERR_INIT;
+
+	if (!own_page(exchange)) {
+		oauth_page_error(exchange, 403, "This form did not come from a page of this server.", NULL);
+		return;
+	}
+	if (read_form(exchange, &form, &err) < 0) {
+		oauth_page_error(exchange, 400, err.text, NULL);
+		return;
+	}
+	const char *step = oauth_form_get(&form, "step");
+	const bool known = step && streq(step, "2");
+
+	if (oauth_transaction_open(exchange, known ? OAUTH_STEP_KNOWN : OAUTH_STEP_ASKED,
+				   oauth_form_get(&form, "transaction"), &transaction, &err) < 0) {
+		auto_free char *text = xasprintf("This form cannot be used: %s. " START_AGAIN, err.text);
+
+		oauth_page_error(exchange, 400, text, NULL);
+		return;
+	}
+	if (known)
+		post_decision(exchange, &form, &transaction);
+	else
+		post_credential(exchange, &form, &transaction);
+	explicit_bzero(&transaction, sizeof(transaction));
+}
+
+void oauth_authorize_handle(struct http_exchange *exchange, const char *method, const char *rest)
+{
+	(void)rest;
+	if (streq(method, "POST"))
+		take_form(exchange);
+	else
+		show_ask(exchange);
+}
