@@ -17,8 +17,12 @@
 #include "cgi/http/monitor.h"
 #include "cgi/http/request.h"
 #include "cgi/mcp/mcp_endpoint.h"
-#include "cgi/oauth/oauth_metadata.h"
 #include "cgi/mcp/sse.h"
+#include "cgi/oauth/oauth_authorize.h"
+#include "cgi/oauth/oauth_metadata.h"
+#include "cgi/oauth/oauth_register.h"
+#include "cgi/oauth/oauth_reply.h"
+#include "cgi/oauth/oauth_token.h"
 #include "lib/base/log.h"
 #include "lib/base/metrics.h"
 #include "lib/base/util.h"
@@ -31,6 +35,8 @@
 enum route_auth {
 	ROUTE_OPEN,
 	ROUTE_OAUTH,     /* everybody, every Origin, at public_base_url's host; not there while oauth.mode is off */
+	ROUTE_BUILTIN,   /* the same with oauth.mode builtin alone */
+	ROUTE_PAGE,      /* the same for pages of ours: the handler looks at the Origin; no page reads the replies */
 	ROUTE_READ_OPEN, /* GET and HEAD: everybody; the handler looks closer. Else as ROUTE_TOKEN */
 	ROUTE_TOKEN,     /* a bearer token, and its requests a minute */
 	ROUTE_KNOWN,     /* a bearer token */
@@ -98,6 +104,12 @@ static const struct route routes[] = {
 	 oauth_metadata_resource, NULL, 0},
 	{"/.well-known/oauth-protected-resource/sse", false, "GET, HEAD", ROUTE_OAUTH, true,
 	 oauth_metadata_resource, NULL, 0},
+	{"/.well-known/oauth-authorization-server", false, "GET, HEAD", ROUTE_BUILTIN, true, oauth_metadata_server,
+	 NULL, 0},
+	{"/authorize", false, "GET, HEAD, POST", ROUTE_PAGE, false, oauth_authorize_handle, NULL, 0},
+	{"/token", false, "POST", ROUTE_BUILTIN, true, oauth_token_post, NULL, 0},
+	{"/revoke", false, "POST", ROUTE_BUILTIN, true, oauth_token_revoke, NULL, 0},
+	{"/register", false, "POST", ROUTE_BUILTIN, true, oauth_register_post, NULL, 0},
 	{"/healthz", false, "GET, HEAD", ROUTE_LOOPBACK, true, health_get, NULL, 0},
 	{"/readyz", false, "GET, HEAD", ROUTE_MONITOR, false, monitor_ready, NULL, 0},
 	{"/metrics", false, "GET, HEAD", ROUTE_MONITOR, false, monitor_metrics, NULL, 0},
@@ -150,6 +162,10 @@ static bool admitted(struct http_exchange *exchange, const struct route *route, 
 		.text = "The gateway is being restarted: nothing was done, send the request again",
 	};
 
+	if (exchange->server->closing && route->auth == ROUTE_BUILTIN) {
+		oauth_reply_busy(exchange, 503, CLOSING_RETRY_SECONDS, refusal.text);
+		return false;
+	}
 	if (exchange->server->closing && route->auth != ROUTE_LOOPBACK && route->auth != ROUTE_MONITOR) {
 		mcp_refuse(exchange, NULL, &refusal);
 		return false;
@@ -157,6 +173,8 @@ static bool admitted(struct http_exchange *exchange, const struct route *route, 
 	switch (route->auth) {
 	case ROUTE_OPEN:
 	case ROUTE_OAUTH:
+	case ROUTE_BUILTIN:
+	case ROUTE_PAGE:
 		return true;
 	case ROUTE_READ_OPEN:
 		if (streq(method, "GET") || streq(method, "HEAD"))
@@ -185,14 +203,29 @@ static bool admitted(struct http_exchange *exchange, const struct route *route, 
 /* The documents of OAuth name one host: to a client that came by another one they would be of no use. */
 static bool is_there(const struct config *config, const struct route *route, const char *host)
 {
-	return route->auth != ROUTE_OAUTH ||
-	       (config_oauth(config) != CONFIG_OAUTH_OFF && http_host_base(config, host));
+	const enum config_oauth mode = config_oauth(config);
+
+	switch (route->auth) {
+	case ROUTE_OAUTH:
+		return mode != CONFIG_OAUTH_OFF && http_host_base(config, host);
+	case ROUTE_BUILTIN:
+	case ROUTE_PAGE:
+		return mode == CONFIG_OAUTH_BUILTIN && http_host_base(config, host);
+	default:
+		return true;
+	}
+}
+
+/* May pages of every Origin read the replies? There is nothing of a browser's user in them. */
+static bool any_origin(const struct route *route)
+{
+	return route->auth == ROUTE_OAUTH || route->auth == ROUTE_BUILTIN;
 }
 
 /* Of a page that may read nothing here, or of one of any host where everybody may. */
 static bool origin_allowed(const struct config *config, const struct route *route, const char *origin)
 {
-	return route->auth == ROUTE_OAUTH || http_origin_allowed(config, origin) ||
+	return any_origin(route) || route->auth == ROUTE_PAGE || http_origin_allowed(config, origin) ||
 	       (route->cors && http_origin_connector(config, origin));
 }
 
@@ -236,13 +269,13 @@ static void dispatch(struct http_exchange *exchange, const struct route *route, 
 
 	if (!comes_rightly(exchange, route, &origin_value, origin))
 		return;
-	if (route->auth == ROUTE_OAUTH)
+	if (any_origin(route))
 		http_cors_headers(reply, "*");
 	else if (origin_value && route->cors)
 		http_cors_headers(reply, origin_value);
 	if (route->cors && streq(method, "OPTIONS") && http_cors_preflight(exchange, route->methods))
 		return;
-	if (route->auth == ROUTE_OAUTH && streq(method, "OPTIONS")) { /* some clients ask like this */
+	if (any_origin(route) && streq(method, "OPTIONS")) { /* some clients ask like this */
 		reply->status = 204;
 		return;
 	}

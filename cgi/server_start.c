@@ -19,6 +19,7 @@
 #include "cgi/mcp/resource_record.h"
 #include "cgi/mcp/tasks.h"
 #include "cgi/mcp/tools_cache.h"
+#include "cgi/oauth/oauth_server.h"
 #include "cgi/tool/interpreters.h"
 #include "cgi/tool/prompt_tools.h"
 #include "cgi/tool/resource_capabilities.h"
@@ -124,6 +125,9 @@ int server_open(struct server *server, const struct config *config, enum store_m
 	if (config_oauth(config) == CONFIG_OAUTH_EXTERNAL &&
 	    (result = oauth_issuer_open(config, &server->issuer, err)) < 0)
 		return result;
+	if (config_oauth(config) == CONFIG_OAUTH_BUILTIN &&
+	    (result = oauth_server_open(config, server->store, &server->oauth, err)) < 0)
+		return result;
 	if ((result = oauth_front_open(config, &server->front, err)) < 0 ||
 	    (result = access_trusted_check(config, err)) < 0)
 		return result;
@@ -215,6 +219,7 @@ void server_close(struct server *server)
 	tools_cache_free(server->tools);
 	oauth_issuer_close(server->issuer);
 	oauth_front_close(server->front);
+	oauth_server_close(server->oauth);
 	access_limiter_free(server->limiter);
 	body_budget_free(server->bodies);
 	sessions_free(server->sessions);

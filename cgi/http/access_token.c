@@ -2,7 +2,8 @@
  * access_token.c - see access.h.
  *
  * Who checks a token is decided by its text alone. "sp_" begins tokens of `sallyport token add`: the store has their
- * hashes, and they never leave this machine. With oauth.mode external every other text is the issuer's
+ * hashes, and they never leave this machine. "spa_" begins access tokens of our own authorization server (oauth.mode
+ * builtin), whose hashes are in the store, too. With oauth.mode external every other text is the issuer's
  * (lib/oauth/oauth_issuer.h). Below /v1/ a JWT may be a front end's (lib/oauth/oauth_front.h). Who comes to a door from
  * a network in doors.trusted, and brings no token at all, is that network's owner. A token that cannot be checked now
  * is 503 and never 401, which makes clients throw it away; a good one of somebody who has no owner here is 403, because
@@ -22,6 +23,7 @@
 #include "lib/oauth/oauth_jwt.h"
 #include "lib/store/audit/store_refused.h"
 #include "lib/store/record/store_grant.h"
+#include "lib/store/record/store_oauth_token.h"
 
 #define TOKEN_MAX     (OAUTH_TOKEN_MAX + 16) /* with the name of the scheme */
 #define RETRY_SECONDS 2
@@ -114,6 +116,8 @@ static int check_text(const struct http_exchange *exchange, const char *text, st
 	struct oauth_who who;
 	int result;
 
+	if (server->oauth && str_starts(text, "spa_"))
+		return store_oauth_token_check(server->store, text, ret, err);
 	if (server->front && exchange->fronts && oauth_jwt_shaped(text)) {
 		result = oauth_front_check(server->front, text, &who, err);
 		if (result == 0)
