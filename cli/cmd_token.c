@@ -12,7 +12,7 @@
 #include "cli.h"
 #include "lib/base/utf8.h"
 #include "lib/base/util.h"
-#include "lib/store/record/store_token.h"
+#include "lib/store/record/store_grant.h"
 #include "lib/upstream/upstream_policy.h"
 
 struct token {
@@ -155,12 +155,30 @@ static int token_add(const struct token *options, struct err *err)
 	return CLI_OK;
 }
 
+struct list {
+	struct store *store;
+	struct json_object *rows;
+};
+
+/* Of a grant: which client it is for, and where that client's answers went. */
+static void add_grant(struct store *store, struct json_object *row, const char *id)
+{
+	struct store_grant_shown grant;
+	const bool is = store_grant_show(store, id, &grant, NULL) == 0;
+
+	json_add_string(row, "kind", !is ? "static" : grant.issuer[0] ? "external" : "oauth");
+	json_add_string(row, "client", is ? grant.client : NULL);
+	json_add_string(row, "host", is && grant.host[0] ? grant.host : NULL);
+}
+
 static int list_each(void *arg, const struct store_token *token)
 {
+	const struct list *list = arg;
 	struct json_object *row = token_json(token);
 	const bool over = token->expires_us && token->expires_us <= clock_now_us();
 
-	json_object_array_add(arg, row);
+	json_object_array_add(list->rows, row);
+	add_grant(list->store, row, token->id);
 	json_add_int(row, "created", token->created_us);
 	json_add_int(row, "used", token->used_us);
 	json_add_int(row, "expires", token->expires_us);
@@ -174,7 +192,8 @@ static int token_list(const struct token *options, struct err *err)
 		{"id", "ID", CLI_AS_TEXT, 0, 0},          {"owner", "OWNER", CLI_AS_TEXT, 0, 0},
 		{"scopes", "SCOPES", CLI_AS_TEXT, 0, 0},  {"created", "CREATED", CLI_AS_TIME, 0, 0},
 		{"used", "USED", CLI_AS_TIME, 0, 0},      {"expires", "EXPIRES", CLI_AS_TIME, 0, 0},
-		{"state", "STATE", CLI_AS_TEXT, 0, 0},    {"name", "NAME", CLI_AS_TEXT, 0, 0},
+		{"state", "STATE", CLI_AS_TEXT, 0, 0},    {"kind", "KIND", CLI_AS_TEXT, 0, 0},
+		{"host", "HOST", CLI_AS_TEXT, 0, 0},      {"name", "NAME", CLI_AS_TEXT, 0, 0},
 	};
 	auto_config struct config config = {0};
 	auto_store struct store *store = NULL;
@@ -186,7 +205,7 @@ static int token_list(const struct token *options, struct err *err)
 			       options->common.args[1]);
 	result = cli_open_store(&options->common, STORE_READ, &config, &store, err);
 	if (result == 0)
-		result = store_token_list(store, list_each, rows, err);
+		result = store_token_list(store, list_each, &(struct list){store, rows}, err);
 	if (result == 0)
 		cli_print_rows(rows, fields, ARRAY_SIZE(fields), options->common.json);
 	return result;
@@ -239,7 +258,8 @@ const struct cli_command cmd_token = {
 	.summary = "Add, list and revoke the clients' tokens",
 	.arguments = "add --owner OWNER | list | revoke ID",
 	.help = "add prints the token once; only its hash is stored. "
-		"list shows tokens without their text. "
+		"list shows tokens without their text, and what people approved by OAuth, with the client's name and the host "
+		"that it answers to. "
 		"revoke takes a token's id, or the beginning of it if no other id begins so; the token is refused from then on.",
 	.examples = "sallyport token add --owner alice --name laptop\n"
 		"sallyport token add --owner alice --name uploads --scope files\n"
