@@ -339,3 +339,230 @@ test('what is wrong with a request is a page, with a link where the way back is 
 	}
 	for (const resource of [stack.base, `${stack.base}/`, stack.url, `${stack.url}/`, stack.url.replace('http:', 'HTTP:')]) assert.equal((await open({ resource, audience: 'x', prompt: 'consent' })).status, 200, resource);
 });
+
+test('a form is taken from its own browser and page alone, and once', async () => {
+	const { client_id } = (await register({ client_name: 'forms' })).json, { token } = await pasted();
+	const mine = new Browser(stack.base), other = new Browser(stack.base), { challenge } = pkce();
+	const url = authorizeUrl(stack.base, { client_id, code_challenge: challenge });
+	const ask = await mine.open(url), theirs = await other.open(url);
+	const fields = { ...ask.fields, credential: token };
+	for (const headers of [
+		{ Origin: 'null' }, { Origin: 'https://evil.example' }, { Origin: 'http://localhost:1' }, { 'Sec-Fetch-Site': 'cross-site' }, { 'Sec-Fetch-Site': 'same-site' }, { 'Sec-Fetch-Site': 'none' },
+	]) {
+		const page = await mine.post(fields, headers);
+		assert.equal(page.status, 403, JSON.stringify(headers));
+	}
+	for (const [browser, wrong, pattern] of [
+		[other, fields, /another browser/], [new Browser(stack.base), fields, /no cookie/], [mine, { ...fields, transaction: theirs.fields.transaction }, /another browser/],
+		[mine, { ...fields, transaction: `${ask.fields.transaction.slice(0, -2)}AA` }, /not made by this server/], [mine, { credential: token }, /not made by this server/],
+		[mine, { ...fields, step: '2', decision: 'approve', scope_run: 'yes' }, /not made by this server/], /* sealed for another step */
+	]) {
+		const page = await browser.post(wrong);
+		assert.equal(page.status, 400);
+		assert.match(page.problem, pattern);
+		assert.match(page.problem, /Start again/);
+	}
+	assert.equal((await mine.post(fields, { 'Content-Type': 'text/plain' })).status, 400);
+	const known = await mine.post(fields);
+	assert.equal((await mine.post({ ...known.fields, step: '1' })).status, 400);
+	assert.equal((await other.post({ ...known.fields, decision: 'approve' })).status, 400);
+	const both = await Promise.all([1, 2].map(() => mine.post({ ...known.fields, decision: 'approve' })));
+	assert.deepEqual(both.map(({ status }) => status).sort(), [200, 400]); /* twice at once: one code */
+	assert.match((await mine.post({ ...known.fields, decision: 'approve' })).problem, /answered this already/);
+});
+
+test('a login code is good once; what is no token is not good at all', async () => {
+	const { client_id } = (await register({ client_name: 'codes' })).json;
+	const made = await stack.cli(['login-code', '--owner', 'carol', '--scope', 'run', '--json']);
+	const { code, owner, seconds } = JSON.parse(made.stdout);
+	assert.match(code, /^[BCDFGHJKLMNPQRSTVWXZ]{4}(-[BCDFGHJKLMNPQRSTVWXZ]{4}){2}$/);
+	assert.deepEqual([owner, seconds], ['carol', 600]);
+	const browser = new Browser(stack.base), { challenge } = pkce(), url = authorizeUrl(stack.base, { client_id, code_challenge: challenge });
+	const tokens = await signIn(client_id, { token: code.toLowerCase().replaceAll('-', ' ') });
+	assert.equal(tokens.scope, 'run');
+	assert.match(tokens.access_token, /^spa_carol_/);
+	const revoked = await pasted('alice');
+	await stack.cli(['token', 'revoke', revoked.id]);
+	for (const credential of [code, tokens.access_token, tokens.refresh_token, 'sp_alice_00', 'x', revoked.token]) {
+		const ask = await browser.open(url), again = await browser.post({ ...ask.fields, credential });
+		assert.equal(again.status, 200, credential);
+		assert.equal(again.title, 'Sign in');
+		assert.match(again.problem, /not good here/);
+		assert.doesNotMatch(again.text, new RegExp(credential.length > 5 ? credential : 'sp_alice'));
+	}
+	/* One that is used between the two steps. */
+	const { stdout } = await stack.cli(['login-code', '--owner', 'carol']), late = stdout.trim();
+	const ask = await browser.open(url), known = await browser.post({ ...ask.fields, credential: late });
+	await signIn(client_id, { token: late });
+	const over = await browser.post({ ...known.fields, decision: 'approve' });
+	assert.equal(over.title, 'Sign in');
+	assert.match(over.problem, /not good here/);
+	assert.equal((await stack.cli(['login-code'])).code, 2);
+	assert.equal((await stack.cli(['login-code', '--owner', 'A B'])).code, 2);
+});
+
+test('guessing ends after ten attempts a minute', async () => {
+	const { client_id } = (await register({ client_name: 'guesses' })).json, { challenge } = pkce();
+	const url = authorizeUrl(stack.base, { client_id, code_challenge: challenge });
+	const send = (method, headers, body) => fetchFrom('127.0.9.9', method === 'GET' ? url : `${stack.base}/authorize`, { method, headers, body });
+	const ask = await send('GET', {});
+	const Cookie = ask.headers['set-cookie'][0].split(';')[0], transaction = /name="transaction" value="([^"]*)"/.exec(ask.body)[1];
+	const guess = (credential) => send('POST', { Cookie, Origin: stack.base, 'Content-Type': 'application/x-www-form-urlencoded' }, new URLSearchParams({ step: '1', transaction, credential }).toString());
+	const statuses = [];
+	for (let i = 0; i < 13 && statuses.at(-1) !== 429; i++) statuses.push((await guess('BCDF-GHJK-LMNP')).status);
+	assert.ok(statuses.length > 10, String(statuses));
+	assert.equal(statuses.at(-1), 429);
+	const last = await guess((await pasted()).token); /* a good one as well */
+	assert.equal(last.status, 429);
+	assert.ok(Number(last.headers['retry-after']) > 0);
+});
+
+test('every refusal of the token endpoint has its status and its error', async () => {
+	const { client_id } = (await register({ client_name: 'tokens' })).json, other = (await register({ client_name: 'other' })).json.client_id;
+	const form = await codeFor(client_id);
+	const refused = async (fields, status, error, headers) => {
+		const answer = await post('/token', fields, headers);
+		assert.equal(answer.status, status, `${JSON.stringify(fields)}: ${answer.text}`);
+		assert.equal(answer.json.error, error, `${JSON.stringify(fields)}: ${answer.text}`);
+		assert.equal(answer.headers.get('cache-control'), 'no-store');
+		return answer;
+	};
+	await refused({}, 400, 'invalid_request');
+	await refused({ ...form, grant_type: undefined }, 400, 'invalid_request');
+	await refused({ ...form, grant_type: 'password' }, 400, 'unsupported_grant_type');
+	await refused({ ...form, client_id: 'spd_00' }, 401, 'invalid_client');
+	await refused({ ...form, client_id: undefined }, 400, 'invalid_request');
+	await refused({ ...form, client_secret: 'x' }, 401, 'invalid_client');
+	await refused({ ...form, code: undefined }, 400, 'invalid_request');
+	await refused({ ...form, code_verifier: undefined }, 400, 'invalid_request');
+	await refused({ ...form, code_verifier: 'x'.repeat(42) }, 400, 'invalid_grant');
+	await refused({ ...form, code_verifier: 'x'.repeat(129) }, 400, 'invalid_grant');
+	await refused({ ...form, code_verifier: `${form.code_verifier.slice(1)} ` }, 400, 'invalid_grant');
+	await refused({ ...form, code_verifier: 'x'.repeat(43) }, 400, 'invalid_grant');
+	await refused({ ...form, code: 'spc_unknown' }, 400, 'invalid_grant');
+	await refused({ ...form, client_id: other }, 400, 'invalid_grant');
+	await refused({ ...form, redirect_uri: 'http://localhost:3335/oauth/callback' }, 400, 'invalid_grant');
+	await refused({ ...form, resource: 'https://other.example/mcp' }, 400, 'invalid_target');
+	await refused(`${new URLSearchParams(form)}&code=x`, 400, 'invalid_request');
+	await refused(`${new URLSearchParams(form)}&resource=${encodeURIComponent(stack.url)}&resource=https://other.example`, 400, 'invalid_target');
+	await refused(JSON.stringify(form), 400, 'invalid_request', { 'Content-Type': 'application/json' });
+	await refused('x', 400, 'invalid_request', { 'Content-Type': 'multipart/form-data; boundary=x' });
+	await refused({ ...form, padding: 'x'.repeat(17_000) }, 413, 'invalid_request');
+	const basic = (id, secret) => ({ Authorization: `Basic ${Buffer.from(`${id}:${secret}`).toString('base64')}` });
+	const challenged = await refused({ ...form, client_id: undefined }, 401, 'invalid_client', basic(client_id, 'wrong'));
+	assert.equal(challenged.headers.get('www-authenticate'), 'Basic realm="sallyport"');
+	await refused({ ...form, client_id: other }, 400, 'invalid_request', basic(client_id, 'x'));
+	await refused({ ...form, client_secret: 'x' }, 400, 'invalid_request', basic(client_id, 'x'));
+	await refused({ ...form, client_id: undefined }, 401, 'invalid_client', { Authorization: 'Basic !!' });
+	/* After all that the code is still good; two at once, and one wins. */
+	const both = await Promise.all([1, 2].map(() => post('/token', form)));
+	assert.deepEqual(both.map(({ status }) => status).sort(), [200, 400]);
+	assert.equal(both.find(({ status }) => status === 400).json.error, 'invalid_grant');
+	const { access_token } = both.find(({ status }) => status === 200).json;
+	await until('the grant to end', async () => (await statusOf(access_token)) === 401); /* the code was used twice: nobody knows by whom */
+	const late = await codeFor(client_id);
+	sql('UPDATE oauth_code SET expires_us = 1 WHERE used_us IS NULL');
+	await refused(late, 400, 'invalid_grant');
+	const noRedirect = await codeFor(client_id);
+	assert.equal((await post('/token', { ...noRedirect, redirect_uri: undefined, resource: stack.url })).status, 200);
+});
+
+test('refresh tokens rotate, two addresses at once are no theft, a late one is', async () => {
+	const { client_id } = (await register({ client_name: 'rotation' })).json, other = (await register({ client_name: 'rotation 2' })).json.client_id;
+	const tokens = await signIn(client_id), refresh = (refresh_token, more) => post('/token', { grant_type: 'refresh_token', refresh_token, client_id, ...more });
+	assert.equal((await refresh(tokens.refresh_token, { client_id: other })).json.error, 'invalid_grant');
+	assert.equal((await refresh(tokens.refresh_token, { scope: 'run network' })).json.error, 'invalid_scope');
+	assert.equal((await refresh(tokens.access_token)).json.error, 'invalid_grant');
+	assert.equal((await refresh(undefined)).json.error, 'invalid_request');
+	assert.equal((await refresh('spr_alice_00')).json.error, 'invalid_grant');
+	const answers = await Promise.all([1, 2].map(() => refresh(tokens.refresh_token)));
+	for (const answer of answers) {
+		assert.equal(answer.status, 200, answer.text);
+		assert.equal(await statusOf(answer.json.access_token), 200);
+		assert.equal(answer.json.token_type, 'Bearer');
+	}
+	assert.equal((await refresh(answers[0].json.refresh_token, { scope: 'files mcp:tools' })).json.scope, 'files');
+	sql('UPDATE oauth_token SET proved_us = proved_us - 61000000');
+	const stolen = await refresh(tokens.refresh_token);
+	assert.deepEqual([stolen.status, stolen.json.error], [400, 'invalid_grant']);
+	assert.equal(await statusOf(answers[0].json.access_token), 401);
+	assert.equal((await refresh(answers[1].json.refresh_token)).json.error, 'invalid_grant');
+	assert.equal((await listed('token')).find(({ name, kind }) => kind === 'oauth' && name === 'rotation').state, 'revoked');
+});
+
+test('a client gives back its own tokens alone', async () => {
+	const { client_id } = (await register({ client_name: 'revocation' })).json, other = (await register({ client_name: 'revocation 2' })).json.client_id;
+	const tokens = await signIn(client_id), revoke = (token, id = client_id) => post('/revoke', { token, client_id: id });
+	for (const [token, id] of [[tokens.refresh_token, other], ['x', client_id], [stack.token, client_id], [tokens.access_token, other]]) {
+		const answer = await revoke(token, id);
+		assert.deepEqual([answer.status, answer.text], [200, '']);
+	}
+	assert.equal(await statusOf(tokens.access_token), 200);
+	assert.equal(await statusOf(stack.token), 200);
+	assert.equal((await post('/revoke', { client_id })).json.error, 'invalid_request');
+	assert.equal((await post('/revoke', { client_id: 'spd_00', token: 'x' })).status, 401);
+	assert.equal((await revoke(tokens.access_token)).status, 200);
+	assert.equal(await statusOf(tokens.access_token), 401);
+	const next = await post('/token', { grant_type: 'refresh_token', refresh_token: tokens.refresh_token, client_id });
+	assert.equal(next.status, 200);
+	assert.equal((await revoke(next.json.refresh_token)).status, 200);
+	assert.equal(await statusOf(next.json.access_token), 401);
+});
+
+test('a grant that is revoked ends its streams; one of a revoked token does, too', async () => {
+	const { client_id } = (await register({ client_name: 'streams' })).json;
+	for (const whose of ['grant', 'parent']) {
+		const parent = await pasted('dora'), tokens = await signIn(client_id, { token: parent.token });
+		const headers = { Authorization: `Bearer ${tokens.access_token}`, 'Content-Type': 'application/json', Accept: 'application/json, text/event-stream' };
+		const open = await fetch(stack.url, {
+			method: 'POST', headers,
+			body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'initialize', params: { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'c', version: '1' } } }),
+		});
+		await open.text();
+		const stream = await fetch(stack.url, { headers: { ...headers, 'Mcp-Session-Id': open.headers.get('mcp-session-id') } });
+		assert.equal(stream.status, 200);
+		const ended = stream.text();
+		const grant = (await listed('token')).find(({ owner, kind, state }) => owner === 'dora' && kind === 'oauth' && state === 'valid');
+		assert.equal((await stack.cli(['token', 'revoke', whose === 'grant' ? grant.id : parent.id])).code, 0);
+		assert.equal(await statusOf(tokens.access_token), 401);
+		await ended; /* the test's time is the bound */
+		assert.equal((await post('/token', { grant_type: 'refresh_token', refresh_token: tokens.refresh_token, client_id })).json.error, 'invalid_grant');
+	}
+});
+
+test('an operator enters a client with a secret, blocks it, and removes it', async () => {
+	const made = await stack.cli(['client', 'add', '--name', 'Portal', '--redirect-uri', REDIRECT, '--secret', '--json']);
+	const { id, client_secret, kind } = JSON.parse(made.stdout);
+	assert.match(id, /^spm_[0-9a-f]{16}$/);
+	assert.equal(kind, 'manual');
+	const form = await codeFor(id);
+	assert.equal((await post('/token', form)).json.error, 'invalid_client');
+	assert.equal((await post('/token', { ...form, client_secret: 'wrong' })).json.error, 'invalid_client');
+	const answer = await post('/token', { ...form, client_id: undefined }, { Authorization: `Basic ${Buffer.from(`${id}:${client_secret}`).toString('base64')}` });
+	assert.equal(answer.status, 200, answer.text);
+	const inBody = await post('/token', { grant_type: 'refresh_token', refresh_token: answer.json.refresh_token, client_id: id, client_secret });
+	assert.equal(inBody.status, 200);
+	const row = (await listed('client')).find((one) => one.id === id);
+	assert.deepEqual([row.kind, row.name, row.secret, row.state], ['manual', 'Portal', true, 'good']);
+	assert.doesNotMatch(JSON.stringify(row), new RegExp(client_secret));
+	assert.equal((await stack.cli(['client', 'block', id])).code, 0);
+	assert.equal(await statusOf(answer.json.access_token), 401);
+	assert.equal((await post('/token', { grant_type: 'refresh_token', refresh_token: inBody.json.refresh_token, client_id: id, client_secret })).json.error, 'invalid_client');
+	assert.match((await new Browser(stack.base).open(authorizeUrl(stack.base, { client_id: id, code_challenge: pkce().challenge }))).problem, /blocked/);
+	assert.equal((await stack.cli(['client', 'remove', id])).code, 0);
+	assert.equal((await stack.cli(['client', 'remove', id])).code, 3);
+	assert.equal((await stack.cli(['client', 'add', '--name', 'x', '--redirect-uri', 'http://evil.example/'])).code, 2);
+});
+
+test('a flood of registrations stops new ones, and nothing else', async () => {
+	const kept = (await register({ client_name: 'kept' })).json.client_id, tokens = await signIn(kept);
+	const statuses = [];
+	for (let i = 0; i < 40; i++) statuses.push((await register({ client_name: `flood ${i}` }, '127.0.7.7')).status);
+	assert.ok(statuses.includes(429));
+	assert.ok(statuses.filter((status) => status === 201).length <= 20);
+	const refused = await register({ client_name: 'late' }, '127.0.7.7');
+	assert.equal(refused.json.error, 'temporarily_unavailable');
+	assert.ok(Number(refused.headers['retry-after']) > 0);
+	assert.equal((await post('/token', { grant_type: 'refresh_token', refresh_token: tokens.refresh_token, client_id: kept })).status, 200);
+	await signIn(kept);
+});
