@@ -132,6 +132,7 @@ static void plans(void **state)
 				 str_starts(step, "SCAN call");
 			/* Sorts what runs now, what the index of texts found, the verdicts of a day. */
 			wanted = wanted || strstr(sql, "instr(id, :part)") != NULL || /* what a person typed */
+				 strstr(sql, "ORDER BY coalesce(used_us, created_us)") || /* an owner's grants */
 				 strstr(sql, "ORDER BY run_wall_us") || strstr(sql, "ORDER BY code_bytes +") ||
 				 strstr(sql, "GROUP BY coalesce(code_blob, code)") || /* of a time, for a person */
 				 str_starts(sql, "SELECT DISTINCT language FROM (SELECT") ||
