@@ -17,6 +17,7 @@
 #include "cgi/http/monitor.h"
 #include "cgi/http/request.h"
 #include "cgi/mcp/mcp_endpoint.h"
+#include "cgi/mcp/server_card.h"
 #include "cgi/mcp/sse.h"
 #include "cgi/oauth/oauth_authorize.h"
 #include "cgi/oauth/oauth_metadata.h"
@@ -34,6 +35,7 @@
 
 enum route_auth {
 	ROUTE_OPEN,
+	ROUTE_PUBLIC,    /* everybody, every Origin */
 	ROUTE_OAUTH,     /* everybody, every Origin, at public_base_url's host; not there while oauth.mode is off */
 	ROUTE_BUILTIN,   /* the same with oauth.mode builtin alone */
 	ROUTE_PAGE,      /* the same for pages of ours: the handler looks at the Origin; no page reads the replies */
@@ -82,6 +84,7 @@ static const struct route routes[] = {
 	{"/mcp", false, "POST, GET, DELETE", ROUTE_TOKEN, true, mcp_handle, NULL, 0},
 	/* Some clients add the slash. */
 	{"/mcp/", false, "POST, GET, DELETE", ROUTE_TOKEN, true, mcp_handle, NULL, 0},
+	{"/mcp/server-card", false, "GET, HEAD", ROUTE_PUBLIC, true, server_card, NULL, 0},
 	{"/sse", false, "GET", ROUTE_TOKEN, true, sse_stream, NULL, 0},
 	{"/messages", false, "POST", ROUTE_TOKEN, true, sse_message, NULL, 0},
 	{"/files/", true, "GET, HEAD, PUT, POST, DELETE", ROUTE_READ_OPEN, true, files_handle, NULL, 0},
@@ -172,6 +175,7 @@ static bool admitted(struct http_exchange *exchange, const struct route *route, 
 	}
 	switch (route->auth) {
 	case ROUTE_OPEN:
+	case ROUTE_PUBLIC:
 	case ROUTE_OAUTH:
 	case ROUTE_BUILTIN:
 	case ROUTE_PAGE:
@@ -219,7 +223,7 @@ static bool is_there(const struct config *config, const struct route *route, con
 /* May pages of every Origin read the replies? There is nothing of a browser's user in them. */
 static bool any_origin(const struct route *route)
 {
-	return route->auth == ROUTE_OAUTH || route->auth == ROUTE_BUILTIN;
+	return route->auth == ROUTE_PUBLIC || route->auth == ROUTE_OAUTH || route->auth == ROUTE_BUILTIN;
 }
 
 /* Of a page that may read nothing here, or of one of any host where everybody may. */

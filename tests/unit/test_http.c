@@ -429,6 +429,44 @@ static void monitors(void **state)
 	assert_int_equal(empty.status, 404);
 }
 
+/* What this server is, for everybody and every page; its name is the host's, turned round. */
+static void card(void **state)
+{
+	auto_answer struct answer answer = ask(&fixture, "GET", "/mcp/server-card", NULL, "HTTP_AUTHORIZATION=",
+					       "HTTP_ORIGIN=https://anywhere.example", NULL);
+	auto_answer struct answer asked =
+		ask(&fixture, "OPTIONS", "/mcp/server-card", NULL, "HTTP_ORIGIN=https://anywhere.example",
+		    "HTTP_ACCESS_CONTROL_REQUEST_METHOD=GET", NULL);
+	auto_answer struct answer posted = ask(&fixture, "POST", "/mcp/server-card", "{}", NULL);
+	auto_answer struct answer host =
+		ask(&fixture, "GET", "/mcp/server-card", NULL, "HTTP_HOST=evil.example.com", NULL);
+	struct json_object *remotes = json_get(answer.json, "remotes", json_type_array);
+
+	(void)state;
+	assert_int_equal(answer.status, 200);
+	assert_string_equal(header_of(&answer, "Content-Type"), "application/mcp-server-card+json");
+	assert_string_equal(header_of(&answer, "Access-Control-Allow-Origin"), "*");
+	assert_string_equal(header_of(&answer, "Cache-Control"), "public, max-age=3600");
+	assert_string_equal(json_get_string(answer.json, "name"), "example.box/sallyport");
+	assert_in_range(strlen(json_get_string(answer.json, "description")), 1, 100);
+	assert_int_equal(json_object_array_length(remotes), 1);
+	assert_string_equal(json_get_string(json_object_array_get_idx(remotes, 0), "url"),
+			    "https://box.example:8443/x/mcp");
+	assert_int_equal(asked.status, 204);
+	assert_int_equal(posted.status, 405);
+	assert_int_equal(host.status, 403);
+	fixture.config.public_base_url = "http://127.0.0.1:8080";
+	fixture.config.gateway.http_sse = true;
+	auto_answer struct answer near = ask(&fixture, "GET", "/mcp/server-card", NULL, NULL);
+
+	fixture.config.public_base_url = "https://box.example:8443/x";
+	fixture.config.gateway.http_sse = false;
+	assert_string_equal(json_get_string(near.json, "name"), "localhost/sallyport");
+	remotes = json_get(near.json, "remotes", json_type_array);
+	assert_int_equal(json_object_array_length(remotes), 2);
+	assert_string_equal(json_get_string(json_object_array_get_idx(remotes, 1), "type"), "sse");
+}
+
 static void header_injection(void **state)
 {
 	auto_reply struct reply reply;
@@ -449,7 +487,7 @@ int main(void)
 		cmocka_unit_test(health),          cmocka_unit_test(methods_of_routes),
 		cmocka_unit_test(monitors), cmocka_unit_test(request_ids),
 		cmocka_unit_test(trace_parents), cmocka_unit_test(header_injection),
-		cmocka_unit_test(token_alone),
+		cmocka_unit_test(token_alone), cmocka_unit_test(card),
 	};
 
 	return cmocka_run_group_tests(tests, open_fixture, close_fixture);
