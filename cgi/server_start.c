@@ -17,6 +17,7 @@
 #include "cgi/http/body.h"
 #include "cgi/mcp/resource_news.h"
 #include "cgi/mcp/resource_record.h"
+#include "cgi/mcp/skills.h"
 #include "cgi/mcp/tasks.h"
 #include "cgi/mcp/tools_cache.h"
 #include "cgi/oauth/oauth_server.h"
@@ -37,7 +38,7 @@
 #include "lib/store/record/store_file.h"
 #include "lib/store/retention/store_expire.h"
 
-static const struct resource_provider *const providers[] = {&resource_guide, &resource_record,
+static const struct resource_provider *const providers[] = {&resource_guide, &resource_skills, &resource_record,
 							    &resource_capabilities, NULL};
 
 int server_check_url(const struct config *config, struct err *err)
@@ -137,6 +138,7 @@ int server_open(struct server *server, const struct config *config, enum store_m
 		.prompts = prompt_table,
 		.provider = tool_direct_provider(config),
 		.resources = providers,
+		.skills = skill_table,
 		.next = server->fixtures ? &server->fixtures->tables : NULL,
 	};
 	server->sessions = sessions_new(server->store);

@@ -18,6 +18,7 @@
 struct http_exchange;
 struct mcp_call;
 struct server;
+struct skill;
 /* Tools that no table lists, because they come and go: those of other servers. */
 struct tool_provider {
 	/* NULL: there is no such tool. One struct serves all of them. */
@@ -30,6 +31,7 @@ struct server_tables {
 	const struct tool *const *tools;
 	const struct prompt *const *prompts; /* arrays, each ended by {0} */
 	const struct resource_provider *const *resources;
+	const struct skill *skills; /* ended by {0}; NULL: none. Those of `next` are not asked for */
 	const struct tool_provider *provider; /* NULL: none */
 	const struct server_tables *next; /* is offered, too; NULL: nothing more */
 };

@@ -4,6 +4,7 @@
 #include "lib/base/util.h"
 #include "lib/base/version.h"
 #include "mcp_tasks.h"
+#include "skills.h"
 
 #define INSTRUCTIONS_MAX (16 * 1024)
 
@@ -55,6 +56,7 @@ struct json_object *mcp_capabilities(const struct http_exchange *exchange, const
 	json_add(capabilities, "prompts", prompts);
 	json_add(capabilities, "completions", json_object_new_object());
 	mcp_task_capabilities(exchange->server, revision, capabilities);
+	mcp_skill_capabilities(capabilities);
 	if (stream_offered(exchange->request)) {
 		json_add_bool(resources, "listChanged", true);
 		json_add_bool(resources, "subscribe", true);

@@ -22,6 +22,7 @@
 #include "mcp_tasks.h"
 #include "prompts.h"
 #include "resources.h"
+#include "skills.h"
 #include "tools.h"
 
 #define SESSION_HEADER_MAX 128
@@ -111,6 +112,9 @@ const struct mcp_method legacy_methods[] = {
 	MCP_METHOD("resources/read", mcp_resources_read, STORE_SCOPE_FILES),
 	MCP_METHOD("resources/subscribe", mcp_resources_subscribe, STORE_SCOPE_FILES, .session = true),
 	MCP_METHOD("resources/unsubscribe", mcp_resources_unsubscribe, STORE_SCOPE_FILES, .session = true),
+	MCP_METHOD("resources/directory/read", mcp_directory_read, STORE_SCOPE_FILES),
+	MCP_METHOD("skills/list", mcp_skills_list, STORE_SCOPE_FILES),
+	MCP_METHOD("skills/get", mcp_skills_get, STORE_SCOPE_FILES),
 	MCP_METHOD("prompts/list", mcp_prompts_list, ACCESS_FREE),
 	MCP_METHOD("prompts/get", mcp_prompts_get, ACCESS_FREE),
 	MCP_METHOD("completion/complete", mcp_completion, MCP_SCOPE_REF),

@@ -26,6 +26,7 @@
 #include "mcp_tasks.h"
 #include "prompts.h"
 #include "resources.h"
+#include "skills.h"
 #include "tools.h"
 
 #define HEADER_MAX  (8 * 1024) /* one header's value: the web servers' own limit */
@@ -61,6 +62,9 @@ const struct mcp_method modern_methods[] = {
 	MCP_METHOD("resources/list", mcp_resources_list, STORE_SCOPE_FILES, CACHE_PRIVATE),
 	MCP_METHOD("resources/templates/list", mcp_resources_templates, ACCESS_FREE, CACHE_PRIVATE, .ttl_ms = LIST_MS),
 	MCP_METHOD("resources/read", mcp_resources_read, STORE_SCOPE_FILES, CACHE_PRIVATE, .header = "uri"),
+	MCP_METHOD("resources/directory/read", mcp_directory_read, STORE_SCOPE_FILES),
+	MCP_METHOD("skills/list", mcp_skills_list, STORE_SCOPE_FILES, CACHE_PRIVATE, .ttl_ms = LIST_MS),
+	MCP_METHOD("skills/get", mcp_skills_get, STORE_SCOPE_FILES, CACHE_PRIVATE, .ttl_ms = LIST_MS),
 	MCP_METHOD("prompts/list", mcp_prompts_list, ACCESS_FREE, CACHE_PRIVATE, .ttl_ms = LIST_MS),
 	MCP_METHOD("prompts/get", mcp_prompts_get, ACCESS_FREE, .header = "name"),
 	MCP_METHOD("completion/complete", mcp_completion, MCP_SCOPE_REF),

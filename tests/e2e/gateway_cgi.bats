@@ -80,7 +80,7 @@ call() {
 	local meta='"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"extensions":{"io.modelcontextprotocol/tasks":{}}}}'
 	printf '{"jsonrpc":"2.0","id":1,"method":"server/discover","params":{%s}}' "$meta" |
 		cgi POST /mcp HTTP_MCP_PROTOCOL_VERSION=2026-07-28 HTTP_MCP_METHOD=server/discover
-	[ "$(sp_get '.result.capabilities | [.extensions, .resources, has("tools")] | tostring')" = '[null,{},true]' ]
+	[ "$(sp_get '.result.capabilities | [(.extensions | keys), .resources, has("tools")] | tostring')" = '[["io.modelcontextprotocol/skills"],{},true]' ]
 	for method in tasks/get tasks/cancel tasks/update; do
 		printf '{"jsonrpc":"2.0","id":1,"method":"%s","params":{"taskId":"t",%s}}' "$method" "$meta" |
 			cgi POST /mcp HTTP_MCP_PROTOCOL_VERSION=2026-07-28 HTTP_MCP_METHOD="$method" HTTP_MCP_NAME=t

@@ -115,7 +115,7 @@ legacy() {
 	read_uri sallyport://conversation/private/s
 	[ "$(sp_get .error.code)" = -32602 ]
 	modern resources/list ''
-	[ "$(sp_get '.result.resources | length')" = 0 ]
+	[ "$(sp_get '[.result.resources[] | select(.uri | startswith("skill://") | not)] | length')" = 0 ]
 }
 
 @test "a list has pages" {

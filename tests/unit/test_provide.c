@@ -76,7 +76,7 @@ static void fixtures(void **state)
 		     "\"name\":\"test_prompt_with_arguments\",\"arguments\":{\"arg1\":\"one\",\"arg2\":\"two\"},",
 		     "test_prompt_with_arguments");
 
-	assert_int_equal(json_object_array_length(list_of(&list, "resources")), 3);
+	assert_int_equal(json_object_array_length(list_of(&list, "resources")), 3 + 2); /* and skills */
 	assert_int_equal(json_object_array_length(list_of(&prompts, "prompts")), 5 + 1); /* and the one of production */
 	assert_non_null(strstr(read.body, "123"));
 	assert_non_null(strstr(read.body, "\"ttlMs\":0,\"cacheScope\":\"private\""));
