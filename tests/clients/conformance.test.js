@@ -16,7 +16,8 @@ import { root, Stack } from './stack.js';
 
 const suite = path.join(root, 'tests/clients/node_modules/@modelcontextprotocol/conformance/dist/index.js');
 
-/* Runs the suite: { code, output, scenarios: { name: [passed, failed] }, others: the ids of checks that neither passed nor failed }. */
+/* Runs the suite: { code, output, scenarios: { name: [passed, failed] }, others: the ids of checks that neither passed nor failed,
+ * passed: how many passed }. */
 async function conformance(url, args) {
 	const results = mkdtempSync(path.join(tmpdir(), 'sp-suite-'));
 	const child = spawn(process.execPath, [suite, 'server', '--url', url, '-o', results, ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
@@ -25,10 +26,12 @@ async function conformance(url, args) {
 	const code = await new Promise((resolve) => child.once('close', resolve));
 	const scenarios = {};
 	for (const [, name, passed, failed] of output.matchAll(/^[✓✗⚠] ([a-z0-9-]+): (\d+) passed, (\d+) failed/gm)) scenarios[name] = [Number(passed), Number(failed)];
-	const checks = readdirSync(results).flatMap((folder) => JSON.parse(readFileSync(path.join(results, folder, 'checks.json'), 'utf8')));
+	const files = readdirSync(results, { recursive: true }).filter((name) => name.endsWith('checks.json'));
+	const checks = files.flatMap((name) => JSON.parse(readFileSync(path.join(results, name), 'utf8')));
 	const others = checks.filter(({ status }) => !['SUCCESS', 'FAILURE'].includes(status)).map(({ id }) => id);
+	const passed = checks.length - others.length - checks.filter(({ status }) => status === 'FAILURE').length;
 	rmSync(results, { recursive: true, force: true });
-	return { code, output, scenarios, others };
+	return { code, output, scenarios, others, passed };
 }
 
 /* Adds up what passed; fails for anything that did not. */
@@ -147,6 +150,13 @@ describe('in production', () => {
 		const { output, scenarios } = results['2026-07-28'];
 		assert.deepEqual(scenarios['server-stateless'], [STATELESS_PASSED, STATELESS_FIXTURES], output.slice(0, 20_000));
 	});
+	/* The extension io.modelcontextprotocol/skills, which the suite runs when it is named and forced; and how many checks each has. */
+	for (const [scenario, checks] of Object.entries({ 'sep-2640-skills-enumeration': 32, 'sep-2640-skills-manifest': 6, 'sep-2640-skills-directory': 7 })) {
+		test(`2026-07-28 ${scenario}`, async () => {
+			const { code, output, others, passed } = await conformance(url, ['--scenario', scenario, '--spec-version', '2026-07-28', '--force']);
+			assert.deepEqual({ code, others, passed }, { code: 0, others: [], passed: checks }, output);
+		});
+	}
 	test('no fixture is there', async () => {
 		const result = await conformance(url, ['--scenario', 'tools-call-simple-text', '--spec-version', '2025-11-25']);
 		assert.notEqual(result.code, 0);

@@ -42,6 +42,38 @@ const EXTENSION = {
 		UpdateTaskRequest: { ...NAMED, properties: { params: { ...NAMED.properties.params, required: ['taskId', '_meta', 'inputResponses'] } } },
 	},
 };
+/* Nor is the extension of skills, which all revisions have. */
+const SKILL = {
+	type: 'object', required: ['uri', 'frontmatter', 'resources'],
+	properties: {
+		uri: { type: 'string', pattern: '/SKILL\\.md$' },
+		frontmatter: { type: 'object', required: ['name', 'description'], properties: { name: { type: 'string' }, description: { type: 'string' } } },
+		resources: {
+			type: 'array', minItems: 1, maxItems: 512,
+			items: {
+				type: 'object', required: ['uri', 'digest', 'size'],
+				properties: { uri: { type: 'string' }, digest: { type: 'string', pattern: '^sha256:[0-9a-f]{64}$' }, size: { type: 'integer', minimum: 0 } },
+			},
+		},
+	},
+};
+const ASKED = { type: 'object', properties: { params: { type: 'object' } } };
+const BY_URI = { type: 'object', required: ['params'], properties: { params: { type: 'object', required: ['uri'], properties: { uri: { type: 'string' } } } } };
+const SKILLS = {
+	$defs: {
+		ListSkillsRequest: ASKED, GetSkillRequest: BY_URI, ReadResourceDirectoryRequest: BY_URI,
+		ListSkillsResult: { type: 'object', required: ['skills'], properties: { skills: { type: 'array', items: SKILL } } },
+		GetSkillResult: { type: 'object', required: ['skill'], properties: { skill: SKILL, nextCursor: false } },
+		ReadResourceDirectoryResult: {
+			type: 'object', required: ['resources'],
+			properties: { resources: { type: 'array', items: { type: 'object', required: ['uri', 'name'], properties: { uri: { type: 'string' }, name: { type: 'string' } } } } },
+		},
+	},
+};
+const SKILLS_METHODS = {
+	'skills/list': ['ListSkillsRequest', 'ListSkillsResult'], 'skills/get': ['GetSkillRequest', 'GetSkillResult'],
+	'resources/directory/read': ['ReadResourceDirectoryRequest', 'ReadResourceDirectoryResult'],
+};
 const EXTENSION_METHODS = { /* request and result */
 	'tasks/get': ['GetTaskRequest', 'GetTaskResult'], 'tasks/cancel': ['CancelTaskRequest', 'AckResult'], 'tasks/update': ['UpdateTaskRequest', 'AckResult'],
 };
@@ -87,6 +119,7 @@ class Revision {
 		this.ajv = schema.$defs ? new Ajv2020(options) : new Ajv07(options);
 		this.ajv.addSchema(structuredClone(schema), 'mcp'); /* of this realm, not the literal's */
 		if (extension) this.ajv.addSchema(extension, 'tasks');
+		this.ajv.addSchema(SKILLS, 'skills');
 		this.extended = Boolean(extension);
 		this.definitions = schema[key];
 		this.path = `mcp#/${key}/`;
@@ -109,6 +142,7 @@ class Revision {
 	wrongMessage(message, method) {
 		if (message.method) return this.wrong(this.ofMethod[message.method] ?? this.name('id' in message ? 'JSONRPCRequest' : 'JSONRPCNotification'), message);
 		if (message.error) return this.wrong(this.name('JSONRPCErrorResponse', 'JSONRPCError'), message);
+		if (SKILLS_METHODS[method]) return this.wrong(SKILLS_METHODS[method][1], message.result, 'skills#/$defs/');
 		const { resultType, task } = message.result ?? {};
 		const extended = this.extended && (EXTENSION_METHODS[method]?.[1] ?? (resultType === 'task' && 'CreateTaskResult'));
 		if (extended) return this.wrong(extended, message.result, 'tasks#/$defs/');
@@ -126,6 +160,7 @@ class Revision {
 	/* A request that was answered with a result. */
 	wrongRequest(request) {
 		if (this.extended && EXTENSION_METHODS[request.method]) return this.wrong(EXTENSION_METHODS[request.method][0], request, 'tasks#/$defs/');
+		if (SKILLS_METHODS[request.method]) return this.wrong(SKILLS_METHODS[request.method][0], request, 'skills#/$defs/');
 		const name = this.ofMethod[request.method];
 		return name ? this.wrong(name, request) : 'no such method in this revision';
 	}
