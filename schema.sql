@@ -82,7 +82,8 @@ CREATE TABLE token (
 	revoked_us INTEGER,
 	expires_us INTEGER,                      -- refused from then on; NULL: never
 	results    TEXT CHECK (results IN ('content', 'structured', 'both')), -- where results carry their details; NULL: nowhere
-	servers    TEXT                          -- upstream servers and tools that its programs may use: 'github,ask:mail.send'; NULL: none
+	servers    TEXT,                         -- upstream servers and tools that its programs may use: 'github,ask:mail.send'; NULL: none
+	text_kb    INTEGER CHECK (text_kb BETWEEN 2 AND 64) -- text of an answer, in units of 1,000 bytes; NULL: limits.answer_kb
 ) STRICT;
 
 -- People and programs that come with a token of an authorization server (oauth.mode). Each has a row of token for each client, so that limits,

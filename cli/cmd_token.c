@@ -18,6 +18,7 @@
 struct token {
 	struct cli_common common;
 	const char *owner, *name, *scope, *expires, *results, *servers;
+	int64_t text_kb; /* 0: not said */
 };
 
 static const struct cli_option token_options[] = {
@@ -31,6 +32,9 @@ static const struct cli_option token_options[] = {
 	 .help = "add: let the token expire: 12h, 90d or 4w from now, or a time such as 2027-03-01 [never]"},
 	{.name = "results", .type = CLI_STRING, .offset = offsetof(struct token, results), .value = "FORM",
 	 .help = "add: put details of results here: content, structured, both or none [none]"},
+	{.name = "text-kb", .type = CLI_INT, .offset = offsetof(struct token, text_kb), .min = STORE_ANSWER_LEAST,
+	 .max = STORE_ANSWER_MOST, .value = "N",
+	 .help = "add: let an answer have so much text, in units of 1,000 bytes; for clients that take long answers, or short ones only [limits.answer_kb]"},
 	{.name = "servers", .type = CLI_STRING, .offset = offsetof(struct token, servers), .value = "LIST",
 	 .help = "add: let its programs use these upstream servers, with commas between: 'github', 'files.read_*', 'ask:mail.send', 'deny:files.write_*', or '*' [none]"},
 	{0},
@@ -63,6 +67,7 @@ static struct json_object *token_json(const struct store_token *token)
 	}
 	json_add_string(object, "results", token->results[0] ? token->results : NULL);
 	json_add_string(object, "servers", token->servers[0] ? token->servers : NULL);
+	json_add(object, "text_kb", token->text_kb ? json_object_new_int64(token->text_kb) : NULL);
 	return object;
 }
 
@@ -120,6 +125,7 @@ static int take_options(const struct token *options, struct store_token *ret, st
 		result = take_results(options->results, ret, err);
 	if (result == 0 && options->servers)
 		result = take_servers(options->servers, ret, err);
+	ret->text_kb = options->text_kb;
 	/* An owner that is too long stays so: it is refused, not cut. */
 	snprintf(ret->owner, sizeof(ret->owner), "%s", strlen(options->owner) <= STORE_OWNER_MAX ? options->owner : "");
 	snprintf(ret->name, sizeof(ret->name), "%s", options->name ? options->name : "");
@@ -242,10 +248,12 @@ static int token_run(void *arg, struct err *err)
 	} verbs[] = {{"add", token_add}, {"list", token_list}, {"revoke", token_revoke}};
 	const struct token *options = arg;
 
-	if (!streq(options->common.args[0], "add") && (options->owner || options->name || options->scope ||
-						       options->expires || options->results || options->servers))
+	if (!streq(options->common.args[0], "add") &&
+	    (options->owner || options->name || options->scope || options->expires || options->results ||
+	     options->text_kb || options->servers))
 		return err_set(err, ERR_INVALID,
-			       "--owner, --name, --scope, --expires, --results and --servers belong to token add");
+			       "--owner, --name, --scope, --expires, --results, --text-kb and --servers belong to "
+			       "token add");
 	for (size_t i = 0; i < ARRAY_SIZE(verbs); i++) {
 		if (streq(verbs[i].name, options->common.args[0]))
 			return verbs[i].run(options, err);

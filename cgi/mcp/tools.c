@@ -125,7 +125,7 @@ static struct json_object *size_hint(const struct config *config)
 	struct json_object *meta = json_object_new_object();
 
 	json_add_int(meta, "anthropic/maxResultSizeChars",
-		     MAX(config->limits.answer_kb * 1000, (int64_t)TOOL_TEXT_MAX));
+		     MAX(config->limits.answer_kb, (int64_t)STORE_ANSWER_MOST) * 1000);
 	return meta;
 }
 

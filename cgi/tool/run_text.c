@@ -24,8 +24,9 @@
 
 size_t run_text_room(const struct server *server, const struct store_token *token)
 {
-	(void)token;
-	return (size_t)server->config->limits.answer_kb * LIMIT_KB;
+	const int64_t own = token ? token->text_kb : 0;
+
+	return (size_t)(own ? own : server->config->limits.answer_kb) * LIMIT_KB;
 }
 
 /* Of eight bytes of output one line may get a ninth (add_output). */

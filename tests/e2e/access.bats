@@ -284,6 +284,23 @@ places() {
 	grep -q 'results in the address must be content, structured, both or none' "$SP_DIR/body"
 }
 
+@test "a token says how long its answers are" {
+	local call='{"conversationId":"long","language":"python","code":"print(\"x\" * 15000)"}' size
+	length() { sp_get '[.result.content[].text | length] | add'; }
+	for size in '' 2 64; do
+		SP_TOKEN=$("$SP_BIN/sallyport" token add --config "$SP_CONFIG" --owner eve ${size:+--text-kb "$size"})
+		sp_call run_code "$call"
+		[ "$SP_STATUS" = 200 ]
+		case $size in
+		'') [ "$(length)" -le 9000 ] && [ "$(length)" -gt 2000 ] ;;
+		2) [ "$(length)" -le 2000 ] ;;
+		64) [ "$(sp_get '[.result.content[].text] | join("")' | tr -dc x | wc -c)" -ge 15000 ] ;;
+		esac
+	done
+	"$SP_BIN/sallyport" token list --config "$SP_CONFIG" --json | jq -es 'map(.text_kb) | contains([2, 64])'
+	for size in 1 65 x; do run -2 "$SP_BIN/sallyport" token add --config "$SP_CONFIG" --owner eve --text-kb $size; done
+}
+
 @test "?results= of the address wins over the token's setting" {
 	local name lists=() arguments='{"conversationId":"m","language":"bash","code":"echo 1"}'
 	local call='{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"run_code","arguments":'"$arguments"'}}'

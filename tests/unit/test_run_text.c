@@ -496,7 +496,7 @@ static void places_of_details(void **state)
 							    "anthropic/maxResultSizeChars", json_type_int);
 
 			assert_int_equal(json_get(tool, "outputSchema", json_type_object) != NULL, cases[i].structured);
-			assert_int_equal(json_object_get_int(hint), TOOL_TEXT_MAX);
+			assert_int_equal(json_object_get_int(hint), STORE_ANSWER_MOST * 1000);
 		}
 	}
 }

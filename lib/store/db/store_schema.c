@@ -52,7 +52,7 @@ const struct store_step store_schema_steps[] = {
 	 "oauth_token (expires_us); CREATE TABLE oauth_login (hash TEXT PRIMARY KEY CHECK (length(hash) = "
 	 "64), owner TEXT NOT NULL, scopes TEXT NOT NULL, created_us INTEGER NOT NULL, expires_us INTEGER NOT "
 	 "NULL, used_us INTEGER) STRICT, WITHOUT ROWID; CREATE INDEX oauth_login_by_expiry ON oauth_login "
-	 "(expires_us)"},
+	 "(expires_us); ALTER TABLE token ADD COLUMN text_kb INTEGER CHECK (text_kb BETWEEN 2 AND 64)"},
 	{NEWEST, NULL},
 };
 

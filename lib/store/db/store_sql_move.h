@@ -10,7 +10,7 @@
 	FIRST(id)                                                                                                      \
 	NEXT(owner)                                                                                                    \
 	NEXT(name) NEXT(scopes) NEXT(hash) NEXT(created_us) NEXT(used_us) NEXT(revoked_us) NEXT(expires_us)            \
-		NEXT(results) NEXT(servers)
+		NEXT(results) NEXT(servers) NEXT(text_kb)
 #define STORE_MOVE_FILE(FIRST, NEXT)                                                                                   \
 	FIRST(conversation) NEXT(name) NEXT(blob) NEXT(media_type) NEXT(mode) NEXT(size) NEXT(mtime_us)
 

@@ -15,6 +15,7 @@
 	NEXT(TOKEN_EXPIRES_US, "expires_us", expires_us)                                                               \
 	NEXT(TOKEN_RESULTS, "results", results)                                                                        \
 	NEXT(TOKEN_SERVERS, "servers", servers)                                                                        \
+	NEXT(TOKEN_TEXT_KB, "text_kb", text_kb)                                                                        \
 	NEXT(TOKEN_DRAINED_US,                                                                                         \
 	     "coalesce((SELECT min(since_us) FROM drain WHERE drain.owner IN ('*', token.owner)), 0)", drained_us)     \
 	OWN(TOKEN_SCOPES, "scopes")                                                                                    \
@@ -48,8 +49,9 @@ enum { STORE_EVENT_COLUMNS(COLUMN_NAME, COLUMN_NAME, COLUMN_NAME) EVENT_COLUMNS 
 #define STORE_STATEMENTS_TOKEN(X)                                                                                      \
 	/* tokens */                                                                                                   \
 	X(TOKEN_ADD, WRITE,                                                                                            \
-	  "INSERT INTO token (id, owner, name, scopes, hash, created_us, expires_us, results, servers) VALUES (:id, "  \
-	  ":owner, :name, :scopes, :hash, :now, nullif(:expires, 0), nullif(:results, ''), nullif(:servers, ''))")     \
+	  "INSERT INTO token (id, owner, name, scopes, hash, created_us, expires_us, results, servers, text_kb) "      \
+	  "VALUES (:id, :owner, :name, :scopes, :hash, :now, nullif(:expires, 0), nullif(:results, ''), "              \
+	  "nullif(:servers, ''), nullif(:answer, 0))")                                                                 \
 	X(TOKEN_CHECK, READ, "SELECT " STORE_SQL_TOKEN "FROM token WHERE hash = :hash")                                \
 	X(TOKEN_LIST, READ, "SELECT " STORE_SQL_TOKEN "FROM token ORDER BY id")                                        \
 	X(TOKEN_FIND, READ, "SELECT " STORE_SQL_TOKEN "FROM token WHERE id >= :from AND id < :to LIMIT 2")             \

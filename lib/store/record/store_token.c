@@ -60,6 +60,7 @@ int store_txn_token_add(struct store_txn *txn, struct store_token *token, const 
 	query_bind_int(&q, ":expires", token->expires_us);
 	query_bind_text(&q, ":results", token->results);
 	query_bind_text(&q, ":servers", token->servers);
+	query_bind_int(&q, ":answer", token->text_kb);
 	int failed = query_run(&q, NULL, err);
 
 	return failed < 0 ? failed : store_txn_audit_token(txn, STORE_AUDIT_TOKEN_ADD, token->id, err);

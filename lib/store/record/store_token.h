@@ -19,6 +19,8 @@ enum store_scope {
 #define STORE_SCOPES_TEXT 32 /* "run files network admin" */
 #define STORE_RESULTS_TEXT 12
 #define STORE_SERVERS_TEXT 1025
+#define STORE_ANSWER_LEAST 2  /* units of 1,000 bytes, as limits.answer_kb */
+#define STORE_ANSWER_MOST  64 /* as much of each stream is at hand whatever the limit (JOB_ANSWER_LEAST) */
 struct store_token {
 	unsigned scopes; /* of enum store_scope; in store_token_add_scoped 0: run and files */
 	char id[ID_SIZE];
@@ -28,11 +30,12 @@ struct store_token {
 	int64_t drained_us; /* nothing of the owner starts here since then (store_drain.h); 0: it does */
 	char servers[STORE_SERVERS_TEXT]; /* upstream_policy_check; "": none */
 	char results[STORE_RESULTS_TEXT]; /* config_results_valid; "": none */
+	int64_t text_kb; /* text of an answer, from STORE_ANSWER_LEAST to STORE_ANSWER_MOST; 0: limits.answer_kb */
 	bool granted; /* an authorization server gave it: its client can ask there for more scopes (store_grant.h) */
 };
 int store_token_add(struct store *store, const char *owner, const char *name, char ret_text[STORE_TOKEN_TEXT],
 		    struct store_token *ret, struct err *err);
-/* The same; owner, name, scopes, expires_us, servers and results stand in *token, the rest is filled in. */
+/* The same; owner, name, scopes, expires_us, servers, results and text_kb stand in *token, the rest is filled in. */
 int store_token_add_scoped(struct store *store, struct store_token *token, char ret_text[STORE_TOKEN_TEXT],
 			   struct err *err);
 /* Names between commas or blanks, and back (with blanks); ERR_INVALID names what it does not know. */
