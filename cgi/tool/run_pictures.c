@@ -105,9 +105,10 @@ static size_t choose(const struct store_file *const *files, size_t count, struct
 	return n;
 }
 
-size_t run_pictures_add(struct server *server, const struct store_file *const *files, size_t count,
+size_t run_pictures_add(const struct tool_call *call, const struct store_file *const *files, size_t count,
 			struct json_object *content, struct buf *notes)
 {
+	struct server *server = call->server;
 	struct job_picture pictures[RUN_IMAGES_COUNT];
 	const size_t n = choose(files, count, pictures, notes);
 	struct job_engine *engine;
@@ -116,7 +117,7 @@ size_t run_pictures_add(struct server *server, const struct store_file *const *f
 	int result = n == 0 ? 0 : server_engine(server, &engine, &err);
 
 	if (n > 0 && result == 0)
-		result = job_pictures_look(engine, pictures, n, RUN_IMAGE_MAX, &err);
+		result = job_pictures_look(engine, call->token->owner, pictures, n, RUN_IMAGE_MAX, &err);
 	if (result < 0) {
 		log_event(LOG_WARN, "pictures cannot be looked at", "error", err.text, NULL);
 		buf_puts(notes, "pictures are not shown: they cannot be decoded here\n");

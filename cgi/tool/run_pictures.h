@@ -14,5 +14,5 @@
 /* Is the file one that is looked at? */
 bool run_pictures_has(const struct store_file *file);
 /* Appends image blocks of the files to `content` and lines to `notes`. Returns how many are shown. */
-size_t run_pictures_add(struct server *server, const struct store_file *const *files, size_t count,
+size_t run_pictures_add(const struct tool_call *call, const struct store_file *const *files, size_t count,
 			struct json_object *content, struct buf *notes);

@@ -92,7 +92,7 @@ static void add_json(const struct tool_call *call, const struct job_result *resu
 /* -------- images and links ---------------------------------------------------------------------------- */
 
 /* Of the files that are there after the run. */
-static void add_images(struct server *server, const struct job_result *result, struct json_object *content,
+static void add_images(const struct tool_call *call, const struct job_result *result, struct json_object *content,
 		       struct buf *notes)
 {
 	auto_free const struct store_file **files = xcalloc(result->n_changes + 1, sizeof(*files));
@@ -105,7 +105,7 @@ static void add_images(struct server *server, const struct job_result *result, s
 		    run_pictures_has(&change->file))
 			files[count++] = &change->file;
 	}
-	run_pictures_add(server, files, count, content, notes);
+	run_pictures_add(call, files, count, content, notes);
 }
 
 /* Every file that is there after the run, as a block that clients can read by resources/read. */
@@ -184,7 +184,7 @@ static void make(const struct tool_call *call, const struct job_result *result, 
 
 	buf_init(&pictures, RUN_NOTES_MAX);
 	if (!is_error) /* clients hand an error's picture to their models as text: its address is enough */
-		add_images(server, result, images, &pictures);
+		add_images(call, result, images, &pictures);
 	buf_putc(&pictures, '\0');
 
 	*ret = (struct tool_result){.content = json_object_new_array(), .is_error = is_error};

@@ -175,7 +175,7 @@ static int show(struct tool_call *call, const struct read_arguments *arguments,
 
 		tool_files_describe(call, conversation, file, true, &text);
 		run_text_end_line(&text);
-		shown = image && run_pictures_add(call->server, &file, 1, pictures, &text) == 1;
+		shown = image && run_pictures_add(call, &file, 1, pictures, &text) == 1;
 		tool_add_text(content, text.data, text.length);
 		if (shown)
 			json_object_array_add(content, json_object_get(json_object_array_get_idx(pictures, 0)));

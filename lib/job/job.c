@@ -240,7 +240,8 @@ static void engine_free(struct job_engine *engine)
 	job_sandboxes_free(engine);
 	jail_client_free(engine->client);
 	jail_client_free(engine->candidate);
-	jail_client_free(engine->pictures.client);
+	for (size_t i = 0; i < ARRAY_SIZE(engine->pictures.places); i++)
+		jail_client_free(engine->pictures.places[i].client);
 	job_io_stop(engine);
 	json_put_pointer(&engine->runners);
 	json_put_pointer(&engine->info);
@@ -249,6 +250,7 @@ static void engine_free(struct job_engine *engine)
 	fd_close(&engine->wake_fd);
 	pthread_cond_destroy(&engine->io_wake);
 	pthread_cond_destroy(&engine->runners_wake);
+	pthread_cond_destroy(&engine->pictures.left);
 	pthread_mutex_destroy(&engine->pictures.lock);
 	pthread_mutex_destroy(&engine->lock);
 	free(engine);
@@ -265,6 +267,7 @@ int job_engine_start(const struct config *config, struct store *store, struct jo
 	engine->runtimes = job_runtimes_new();
 	pthread_mutex_init(&engine->lock, NULL);
 	pthread_mutex_init(&engine->pictures.lock, NULL);
+	pthread_cond_init(&engine->pictures.left, NULL);
 	pthread_cond_init(&engine->io_wake, NULL);
 	pthread_cond_init(&engine->runners_wake, NULL);
 	engine->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);

@@ -17,6 +17,7 @@
 
 #include "job.h"
 #include "job_known.h"
+#include "job_picture.h"
 #include "job_secret.h"
 #include "job_turn.h"
 #include "lib/base/log.h"
@@ -156,7 +157,11 @@ struct job_engine {
 
 	struct job_pictures { /* job_picture.c */
 		pthread_mutex_t lock;
-		struct jail_client *client; /* NULL: none yet */
+		pthread_cond_t left; /* a place became free */
+		struct job_picture_place {
+			struct jail_client *client;      /* NULL: none yet */
+			char owner[STORE_OWNER_MAX + 1]; /* whose pictures are looked at; "": nobody's */
+		} places[JOB_PICTURE_PLACES];
 	} pictures;
 
 	void (*tell)(void *arg, const struct job_news *news); /* NULL: nobody wants to know; set before the first job */

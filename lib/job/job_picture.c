@@ -88,7 +88,8 @@ static bool take_answer(struct job_picture *picture, size_t most, const char **a
 
 /* -------- the look ----------------------------------------------------------------------------------- */
 
-static int look_in_jail(struct look *look, struct job_picture *pictures, size_t count, size_t most, struct err *err)
+static int look_in_jail(struct look *look, struct jail_client *client, struct job_picture *pictures, size_t count,
+			size_t most, struct err *err)
 {
 	struct job_engine *engine = look->engine;
 	const struct config_limits *limits = &engine->config->limits;
@@ -119,7 +120,7 @@ static int look_in_jail(struct look *look, struct job_picture *pictures, size_t 
 	}
 	if (code < 0)
 		return err_errno(err, "cannot make an anonymous file");
-	int result = jail_once(engine->pictures.client, &once, err);
+	int result = jail_once(client, &once, err);
 	if (result == 0 && once.result.verdict != JAIL_OK)
 		result = err_set(err, ERR_UNAVAILABLE, "%s", once.result.message);
 	if (result == 0)
@@ -132,28 +133,63 @@ static int look_in_jail(struct look *look, struct job_picture *pictures, size_t 
 	return 0;
 }
 
-int job_pictures_look(struct job_engine *engine, struct job_picture *pictures, size_t count, size_t most,
-		      struct err *err)
+/* A free place, if none of them is the owner's; NULL: one has to wait. One with a connection is preferred. */
+static struct job_picture_place *free_place(struct job_pictures *own, const char *owner)
 {
-	struct look look = {.engine = engine, .pictures = pictures};
-	struct job_pictures *own = &engine->pictures;
-	int result = -ERR_UNAVAILABLE;
+	struct job_picture_place *found = NULL;
+
+	for (size_t i = 0; i < ARRAY_SIZE(own->places); i++) {
+		struct job_picture_place *place = &own->places[i];
+
+		if (streq(place->owner, owner))
+			return NULL;
+		if (!*place->owner && (!found || (!found->client && place->client)))
+			found = place;
+	}
+	return found;
+}
+
+static struct job_picture_place *enter(struct job_pictures *own, const char *owner)
+{
+	struct job_picture_place *place;
 
 	pthread_mutex_lock(&own->lock);
-	for (int i = 0; i < 2 && result < 0; i++) {
-		const bool old = own->client != NULL;
+	while (!(place = free_place(own, owner)))
+		pthread_cond_wait(&own->left, &own->lock);
+	snprintf(place->owner, sizeof(place->owner), "%s", owner);
+	pthread_mutex_unlock(&own->lock);
+	return place;
+}
 
-		result = old ? 0 : jail_client_dial(engine->config, &own->client, 1, err);
+static void leave(struct job_pictures *own, struct job_picture_place *place)
+{
+	pthread_mutex_lock(&own->lock);
+	place->owner[0] = '\0';
+	pthread_cond_broadcast(&own->left);
+	pthread_mutex_unlock(&own->lock);
+}
+
+int job_pictures_look(struct job_engine *engine, const char *owner, struct job_picture *pictures, size_t count,
+		      size_t most, struct err *err)
+{
+	struct look look = {.engine = engine, .pictures = pictures};
+	struct job_picture_place *place = enter(&engine->pictures, owner);
+	int result = -ERR_UNAVAILABLE;
+
+	for (int i = 0; i < 2 && result < 0; i++) {
+		const bool old = place->client != NULL;
+
+		result = old ? 0 : jail_client_dial(engine->config, &place->client, 1, err);
 		if (result == 0)
-			result = look_in_jail(&look, pictures, count, most, err);
+			result = look_in_jail(&look, place->client, pictures, count, most, err);
 		if (result < 0) {
-			jail_client_free(steal(&own->client));
+			jail_client_free(steal(&place->client));
 			job_pictures_clear(pictures, count);
 		}
 		if (!old)
 			break;
 	}
-	pthread_mutex_unlock(&own->lock);
+	leave(&engine->pictures, place);
 	return result;
 }
 

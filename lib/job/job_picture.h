@@ -6,8 +6,10 @@
  * decodes all pictures of one answer and makes smaller copies; what it says is believed only within the bounds below.
  * Nothing of it is recorded.
  *
- * The engine keeps one connection for it, of which one request thread at a time makes use. With a private jailer that
- * is one more private jailer, which starts with the first picture.
+ * The engine keeps a few connections for it, which are made when they are needed. Each owner has one at a time, so that
+ * slow pictures hold up the same owner's, and others' only where as many owners as there are connections have such
+ * pictures. With a private jailer, which has one owner, that is one more private jailer; it starts with the first
+ * picture.
  */
 #pragma once
 
@@ -15,6 +17,7 @@
 
 #define JOB_PICTURE_SIDE   2000              /* pixels of the longer side that is shown */
 #define JOB_PICTURE_FILE   (32 * 1024 * 1024) /* bytes of a file that is looked at */
+#define JOB_PICTURE_PLACES 8                 /* connections: owners whose pictures are looked at at once */
 #define JOB_PICTURES_MAX   20                /* of one answer */
 #define JOB_PICTURES_BYTES (48 * 1024 * 1024) /* all of their files */
 
@@ -34,8 +37,8 @@ struct job_picture {
 	size_t length;
 };
 
-/* Sets everything but `file`. At most JOB_PICTURES_MAX; `most`: bytes of one that is shown. An error: none was looked
- * at. */
-int job_pictures_look(struct job_engine *engine, struct job_picture *pictures, size_t count, size_t most,
-		      struct err *err);
+/* Sets everything but `file`; waits while pictures of the same owner are looked at. At most JOB_PICTURES_MAX; `most`:
+ * bytes of one that is shown. An error: none was looked at. */
+int job_pictures_look(struct job_engine *engine, const char *owner, struct job_picture *pictures, size_t count,
+		      size_t most, struct err *err);
 void job_pictures_clear(struct job_picture *pictures, size_t count);

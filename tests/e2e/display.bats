@@ -165,6 +165,24 @@ for one in json.load(sys.stdin):
 	[[ "$(sp_get '.result.content[0].text')" == *'does not decode as a picture'* ]]
 }
 
+# Each takes seconds to decode; what the program made is recorded before the look begins.
+@test "slow pictures of one owner hold up nobody else's" {
+	/usr/bin/python3 -c "import PIL" 2>/dev/null || skip "no PIL"
+	local slow client
+	slow=$'from PIL import Image, PngImagePlugin as P\nfor n in range(8):\n    more = P.PngInfo()\n    more.add_text("n", str(n))\n    Image.new("1", (10000, 10000)).save(f"slow{n}.png", pnginfo=more)'
+	(SP_DIR=$BATS_TEST_TMPDIR sp_call run_code "$(jq -nc --arg c "$slow" '{conversationId: "slow", language: "python", code: $c}')") 3>&- &
+	client=$!
+	recorded() { [ "$(sp_sql "SELECT count(*) FROM execution WHERE code LIKE '%slow{n}.png%' AND verdict = 'OK'")" = 1 ]; }
+	sp_until "$client" recorded
+	sp_token bob
+	pictures $'from PIL import Image\nImage.new("RGB", (400, 300), "red").save("quick.png")'
+	sp_token alice
+	[ "$SHOWN" = "image/png 400 300" ]
+	kill -0 "$client" # alice's answer has not come yet
+	wait "$client"
+	[ "$(jq '[.result.content[] | select(.type == "image")] | length' "$BATS_TEST_TMPDIR/body")" -ge 1 ]
+}
+
 @test "a figure of an earlier call or without pyplot is shown" {
 	/usr/bin/python3 -c "import matplotlib" 2>/dev/null || skip "no matplotlib"
 	pictures $'from matplotlib.figure import Figure\nf = Figure()\nf.subplots().plot([1, 2])\nf'
