@@ -220,6 +220,11 @@ chart: deps-run
 	@jail/runners/npm/node_modules/.bin/node tests/clients/chart.js \
 		$(firstword $(STATE) $(wildcard build/run/$(PORT) /var/lib/sallyport-dev/$(PORT)) build/run/$(PORT)) build/chart.png
 
+# The picture of README.md, from a real start and a real call.
+picture: deps
+	@$(SUBMAKE) all
+	@UPDATE=1 SP_BIN=$(abspath $(BIN)) jail/runners/npm/node_modules/.bin/node --test --test-name-pattern='what comes back' tests/clients/readme.test.js
+
 # The official suite against nginx and the gateway with its fixtures, and what needs none against a normal start.
 conformance: deps
 	@$(SUBMAKE) all recorded $(B)/tests/upstream_client
@@ -331,6 +336,7 @@ help:
 	@echo 'make stress               1,000 random histories, 10,000 restores, a minute under each sanitizer, attacks and their neighbours'
 	@echo 'make probe-table          run the escape probes in every mode and write what they said into docs/probes.md'
 	@echo 'make deps [RUNNERS=…]     install the Debian and npm packages that are missing; all: those of every language, small: no libraries'
+	@echo 'make picture              draw docs/first-run.svg anew, from a real start and a real call'
 	@echo 'make deb                  Debian packages, in build/deb'
 	@echo 'make install [PREFIX=/usr/local DESTDIR=]   programs, runners, man pages (docs/operator.md)'
 
@@ -338,6 +344,6 @@ clean:
 	rm -rf build
 
 -include $(shell find $(addprefix $(B)/,obj tests fuzz bench) -name '*.d' 2>/dev/null)
-.PHONY: all man recorded unit fuzz lint admin-test agents-test data-test probe-table slurm-test stress deps deps-debian deps-npm deps-run port-free run chart test conformance bench install help clean FORCE
+.PHONY: all man recorded unit fuzz lint admin-test agents-test data-test probe-table slurm-test stress deps deps-debian deps-npm deps-run port-free run chart picture test conformance bench install help clean FORCE
 .SUFFIXES:
 .DELETE_ON_ERROR:

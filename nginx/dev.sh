@@ -260,13 +260,13 @@ forget() {
 # ---- supervision ----
 
 announce() {
-	local call='{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "run_code", "arguments": {"conversationId": "demo", "language": "python", "code": "print(6 * 7)"}}}'
+	local call='{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"run_code","arguments":{"conversationId":"demo","language":"python","code":"print(6*7)"}}}'
 	local token
 	token=$(cat "$STATE/token")
 	say "url: http://127.0.0.1:$PORT/mcp"
 	say "token: $token"
 	say "config: $CONFIG"
-	say "curl -s http://127.0.0.1:$PORT/mcp -H 'Authorization: Bearer $token' -H 'Content-Type: application/json' -d '$call'"
+	say "curl -s http://127.0.0.1:$PORT/mcp -H 'Authorization: Bearer $token' --json '$call'"
 	if [ "${SALLYPORT_OAUTH_MODE:-}" = builtin ]; then
 		say "sign in: clients that take no token open a page, which asks for a code: $BIN/sallyport login-code --config $CONFIG --owner dev"
 	fi

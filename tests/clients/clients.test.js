@@ -174,3 +174,21 @@ test('a download with a wrong address is 404', async () => {
 	assert.equal(part.status, 206);
 	assert.equal(await part.text(), 'a');
 });
+
+/* A client that knows nothing but the card connects: where to, and with which header, stands there. */
+test('the server card leads a client to the tools', async () => {
+	const response = await fetch(`${stack.url}/server-card`, { headers: { Accept: 'application/mcp-server-card+json', Origin: 'https://anywhere.example' } });
+	assert.equal(response.status, 200);
+	assert.equal(response.headers.get('content-type'), 'application/mcp-server-card+json');
+	assert.equal(response.headers.get('access-control-allow-origin'), '*');
+	const card = await response.json();
+	assert.equal(card.$schema, 'https://static.modelcontextprotocol.io/schemas/v1/server-card.schema.json');
+	assert.match(card.name, /^[a-zA-Z0-9.-]+\/[a-zA-Z0-9._-]+$/);
+	const [{ type, url, headers: [header] }] = card.remotes;
+	assert.equal(type, 'streamable-http');
+	const client = new ClientV2({ name: 'card', version: '1' }, { versionNegotiation: { mode: { pin: card.remotes[0].supportedProtocolVersions.at(-1) } } });
+	await client.connect(new TransportV2(new URL(url), { requestInit: { headers: { [header.name]: header.value.replace('{token}', stack.token) } } }));
+	assert.ok((await client.listTools()).tools.length > 0);
+	assert.equal(client.getServerVersion().version, card.version);
+	await client.close();
+});
