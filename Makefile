@@ -138,6 +138,7 @@ $(B)/warm.so: $(WARM_SRC) $(wildcard jail/warm/*.h jail/init/*.h lib/base/*.h)
 		-Wl,-z,relro,-z,now,--gc-sections -s -o $@ $(WARM_SRC)
 $(call obj,jail/cell/runner.c): $(wildcard jail/guest/*.*)
 $(call obj,cgi/api/api.c): cgi/api/openapi.json
+$(call obj,cgi/tool/resource_app.c): cgi/tool/app/run.html
 $(call obj,cgi/tool/skill_table.c): $(shell find cgi/tool/skills -type f)
 $(call obj,lib/job/workspace_guard.c): lib/job/workspace_guard.list
 $(call obj,cgi/admin/admin.c): $(wildcard cgi/admin/assets/*)

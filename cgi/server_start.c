@@ -23,6 +23,7 @@
 #include "cgi/oauth/oauth_server.h"
 #include "cgi/tool/interpreters.h"
 #include "cgi/tool/prompt_tools.h"
+#include "cgi/tool/resource_app.h"
 #include "cgi/tool/resource_capabilities.h"
 #include "cgi/tool/snippets.h"
 #include "cgi/tool/tool_direct.h"
@@ -38,8 +39,8 @@
 #include "lib/store/record/store_file.h"
 #include "lib/store/retention/store_expire.h"
 
-static const struct resource_provider *const providers[] = {&resource_guide, &resource_skills, &resource_record,
-							    &resource_capabilities, NULL};
+static const struct resource_provider *const providers[] = {&resource_guide,        &resource_skills, &resource_record,
+							    &resource_capabilities, &resource_app,    NULL};
 
 int server_check_url(const struct config *config, struct err *err)
 {

@@ -45,6 +45,19 @@ bool mcp_elicits(struct json_object *capabilities)
 	return modes && (json_get(modes, "form", json_type_object) || !json_get(modes, "url", json_type_object));
 }
 
+bool mcp_shows_apps(struct json_object *capabilities)
+{
+	struct json_object *extensions = json_get(capabilities, "extensions", json_type_object);
+	struct json_object *apps = json_get(extensions, MCP_APPS_EXTENSION, json_type_object);
+	struct json_object *types = json_get(apps, "mimeTypes", json_type_array);
+
+	for (size_t i = 0; types && i < json_object_array_length(types); i++) {
+		if (streq(json_object_get_string(json_object_array_get_idx(types, i)), MCP_APP_TYPE))
+			return true;
+	}
+	return apps && !types;
+}
+
 int mcp_require(struct mcp_call *call, const char *capability)
 {
 	struct json_object *required = json_object_new_object();

@@ -111,6 +111,10 @@ int mcp_require(struct mcp_call *call, const char *capability);
 /* Do a client's capabilities include questions to its user by a form? */
 bool mcp_elicits(struct json_object *capabilities);
 bool mcp_offers(const struct mcp_call *call, const char *capability);
+/* Do a client's capabilities say that it shows pages of this type, which tools name (tools.h)? */
+#define MCP_APPS_EXTENSION "io.modelcontextprotocol/ui"
+#define MCP_APP_TYPE       "text/html;profile=mcp-app"
+bool mcp_shows_apps(struct json_object *capabilities);
 /* A JSON-RPC id as text, the caller's: how requests are distinguished within a session. */
 char *mcp_id_text(struct json_object *id);
 

@@ -41,6 +41,8 @@ static unsigned offers_of(struct json_object *params)
 		if (json_get(capabilities, table[i].name, json_type_object))
 			offers |= table[i].offer;
 	}
+	if (mcp_shows_apps(capabilities))
+		offers |= STORE_APPS;
 	return mcp_elicits(capabilities) ? offers : offers & ~(unsigned)STORE_ELICITATION;
 }
 

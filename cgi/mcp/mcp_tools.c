@@ -5,6 +5,7 @@
 #include "cgi/http/request.h"
 #include "lib/base/log.h"
 #include "lib/base/util.h"
+#include "lib/store/record/store_session.h"
 #include "mcp_tasks.h"
 #include "tools.h"
 #include "tools_cache.h"
@@ -52,6 +53,19 @@ static void name_client(struct mcp_call *call)
 	client_came(&call->exchange->client, "mcp", json_object_get_string(call->message->id));
 }
 
+/* An app that shows the result needs its details, which hosts do not give to the model. What the client or the token
+ * asks for holds. */
+static void give_app_details(struct mcp_call *call)
+{
+	struct json_object *meta = json_get(call->message->params, "_meta", json_type_object);
+	struct store_token *token = &call->exchange->token;
+	const bool shows = call->session ? call->session->offers & STORE_APPS
+					 : mcp_shows_apps(json_get(meta, MCP_META_CAPABILITIES, json_type_object));
+
+	if (shows && call->tool->app && !*token->results)
+		snprintf(token->results, sizeof(token->results), "content");
+}
+
 int mcp_tools_call(struct mcp_call *call)
 {
 	struct json_object *params = call->message->params, *arguments = NULL;
@@ -81,6 +95,7 @@ int mcp_tools_call(struct mcp_call *call)
 	if (!tool)
 		return mcp_fail_name(call, RPC_INVALID_PARAMS, "Unknown tool", name);
 	snprintf(reply->tool, sizeof(reply->tool), "%s", tool->name);
+	give_app_details(call);
 	if (mcp_task_offer(call, tool) < 0)
 		return -1;
 	if (tool->serve)

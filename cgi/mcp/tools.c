@@ -120,12 +120,18 @@ static struct json_object *with_conversation(const struct config *config, const 
 }
 
 /* Claude Code puts a longer answer into a file and shows its beginning, unless a tool says that it may be so long. */
-static struct json_object *size_hint(const struct config *config)
+static struct json_object *hints(const struct config *config, const struct tool *tool)
 {
 	struct json_object *meta = json_object_new_object();
 
 	json_add_int(meta, "anthropic/maxResultSizeChars",
 		     MAX(config->limits.answer_kb, (int64_t)STORE_ANSWER_MOST) * 1000);
+	if (tool->app) {
+		struct json_object *ui = json_object_new_object();
+
+		json_add_string(ui, "resourceUri", tool->app);
+		json_add(meta, "ui", ui);
+	}
 	return meta;
 }
 
@@ -157,7 +163,7 @@ static struct json_object *describe(struct server *server, const struct tool *to
 	json_add_bool(annotations, "idempotentHint", tool->idempotent);
 	json_add_bool(annotations, "openWorldHint", tool->open_world);
 	json_add(object, "annotations", annotations);
-	json_add(object, "_meta", size_hint(server->config));
+	json_add(object, "_meta", hints(server->config, tool));
 	if (tool->refine)
 		tool->refine(server, object);
 	for (const struct tool_header *header = tool->headers; header && header->name; header++)

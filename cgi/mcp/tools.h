@@ -82,6 +82,7 @@ struct tool {
 	 * `arguments` as they came; NULL: none. */
 	void (*refused)(const struct config *config, struct json_object *arguments, const struct err *err,
 			struct tool_result *ret);
+	const char *app; /* URI of the page by which clients that render apps show its results; NULL: none */
 	enum tool_task task;
 	/* The result of a run that this tool began, for tasks; call->mcp is NULL. */
 	void (*result)(const struct tool_call *call, const struct job_result *run, struct tool_result *ret);

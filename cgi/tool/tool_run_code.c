@@ -7,6 +7,7 @@
 #include "lib/base/utf8.h"
 #include "lib/base/util.h"
 #include "lib/job/job.h"
+#include "resource_app.h"
 #include "run_answer.h"
 #include "run_result.h"
 #include "tool_files.h"
@@ -406,6 +407,7 @@ const struct tool tool_run_code = {
 	.bound = set_bound,
 	.refine = refine,
 	.call = run,
+	.app = RESOURCE_APP_RUN,
 	.task = TOOL_TASK_OPTIONAL,
 	.result = run_result_make,
 };

@@ -8,6 +8,7 @@
 #define STORE_SAMPLING    1u
 #define STORE_ELICITATION 2u
 #define STORE_ROOTS       4u
+#define STORE_APPS        8u /* it shows apps */
 #define STORE_SESSIONS_MAX 512 /* of one owner: one more, and the one that was not used for longest is gone */
 struct store_session {
 	char id[ID_SIZE], token_id[ID_SIZE];
