@@ -323,6 +323,12 @@ deb: deps-npm
 	@lintian --fail-on error --tag-display-limit 0 --suppress-tags bogus-mail-host,bogus-mail-host-in-debian-changelog $(DEB)/*.changes
 	@ls $(DEB)/*.deb
 
+# What desktop clients and registries take (bundle/pack): build/bundle/sallyport.mcpb and server.json. BUNDLE_URL: where the bundle will be published.
+BUNDLE_NAME ?= io.github.sallyport/sallyport
+bundle: deps-debian
+	@$(SUBMAKE) all
+	@bundle/pack $(BIN) build/bundle $(BUNDLE_NAME) $(BUNDLE_URL)
+
 help:
 	@echo 'make conformance          only the official MCP conformance suite; make run PROFILE=conformance serves its fixtures'
 	@echo 'make run [PORT=8080]      build and serve on loopback, in the foreground; OAUTH=builtin: clients can sign in'
@@ -339,12 +345,13 @@ help:
 	@echo 'make deps [RUNNERS=…]     install the Debian and npm packages that are missing; all: those of every language, small: no libraries'
 	@echo 'make picture              draw docs/first-run.svg anew, from a real start and a real call'
 	@echo 'make deb                  Debian packages, in build/deb'
+	@echo 'make bundle               an MCP bundle for desktop clients, and server.json for registries, in build/bundle'
 	@echo 'make install [PREFIX=/usr/local DESTDIR=]   programs, runners, man pages (docs/operator.md)'
 
 clean:
 	rm -rf build
 
 -include $(shell find $(addprefix $(B)/,obj tests fuzz bench) -name '*.d' 2>/dev/null)
-.PHONY: all man recorded unit fuzz lint admin-test agents-test data-test probe-table slurm-test stress deps deps-debian deps-npm deps-run port-free run chart picture test conformance bench install help clean FORCE
+.PHONY: all man recorded unit fuzz lint admin-test agents-test data-test probe-table slurm-test stress deps deps-debian deps-npm deps-run port-free run chart picture test conformance bench bundle install help clean FORCE
 .SUFFIXES:
 .DELETE_ON_ERROR:
