@@ -235,12 +235,12 @@ test: deps-debian
 	@$(SUBMAKE) deps-npm all recorded unit fuzz # what npm waits for, the compiler does not
 	@tests/run $(B) '$(SUITES)'
 
-# The admin page in Chromium, with 100,000 runs: not part of `make test`, because the browser is large.
+# The admin page, with 100,000 runs, and the app of a run, in Chromium: not part of `make test`, because the browser is large.
 admin-test: deps-npm
 	@.ci/deps browser
 	@.ci/deps --npm tests/admin
 	@$(SUBMAKE) all recorded $(B)/tests/runners/python.json
-	@SP_BIN=$(abspath $(RECORDED)) jail/runners/npm/node_modules/.bin/node --test tests/admin/admin.test.js
+	@SP_BIN=$(abspath $(RECORDED)) jail/runners/npm/node_modules/.bin/node --test tests/admin/admin.test.js tests/admin/apps.test.js
 
 # What reaches the model of real agents, which a script plays: not part of `make test`, because the agents are large.
 agents-test: deps-npm
@@ -336,7 +336,7 @@ help:
 	@echo 'make test [SUITES=GLOB]   everything: lint, unit, fuzz, end to end, real clients (SAN=address,undefined: with sanitizers)'
 	@echo 'make all                  the three programs, in $(BIN), and the man pages of the commands, in $(B)/man'
 	@echo 'make unit | fuzz | lint   the parts of the tests; make bench prints figures'
-	@echo 'make admin-test           the admin page in Chromium, which is installed if it is missing'
+	@echo 'make admin-test           the admin page and the app of a run in Chromium, which is installed if it is missing'
 	@echo 'make agents-test          what reaches the model of six agents, which are installed if they are missing'
 	@echo 'make data-test            all of HumanEval, HumanEvalPack and CRUXEval (TESTDATA=folder)'
 	@echo 'make slurm-test           docs/batch.md on a Slurm cluster of two nodes on this machine'
