@@ -208,9 +208,10 @@ deps-run:
 	@.ci/deps $(GROUPS_RUN)
 	@.ci/deps --npm jail/runners/npm
 
+run: SINCE := $(shell date +%s)
 run: port-free deps-run
 	@$(SUBMAKE) all $(if $(PROFILE),recorded)
-	@$(if $(OAUTH),SALLYPORT_OAUTH_MODE=$(OAUTH) )$(if $(PROFILE),SP_FIXTURES=1 )exec setpriv --pdeathsig TERM nginx/dev.sh --bin $(if $(PROFILE),$(RECORDED),$(BIN)) $(if $(STATE),--state $(STATE)) $(PORT)
+	@$(if $(OAUTH),SALLYPORT_OAUTH_MODE=$(OAUTH) )$(if $(PROFILE),SP_FIXTURES=1 )exec setpriv --pdeathsig TERM nginx/dev.sh --bin $(if $(PROFILE),$(RECORDED),$(BIN)) $(if $(STATE),--state $(STATE)) --since $(SINCE) $(PORT)
 
 port-free:
 	@nginx/dev.sh --free $(PORT)

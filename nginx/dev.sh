@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
 # What `make run` starts: jailer, gateway and nginx on http://127.0.0.1:PORT, supervised in the foreground until Ctrl-C or SIGTERM.
 #
-#   nginx/dev.sh [--bin FOLDER] [--state FOLDER] PORT        (PORT 0: a free one, remembered in the state folder)
+#   nginx/dev.sh [--bin FOLDER] [--state FOLDER] [--since SECONDS] PORT
+#                                                            (PORT 0: a free one, remembered in the state folder; SECONDS of the epoch:
+#                                                            when `make run` was typed, so that it can say how long it took)
 #   nginx/dev.sh --free PORT                                 only whether the port can be had: before a build that takes minutes
 #
 # The state folder holds everything that a start makes: configuration and token (made on first use, yours to edit afterwards), the
@@ -26,6 +28,7 @@ readonly ACCOUNT=www-data
 BIN=$HERE/build/bin
 STATE=
 PORT=
+SINCE=
 FREE=no
 declare -A pid_of=() pause_of=() due_at=() started_at=()
 stopping=no
@@ -43,6 +46,7 @@ parse_arguments() {
 		case $1 in
 		--bin) BIN=$(realpath "$2") && shift 2 ;;
 		--state) STATE=$(realpath -m "$2") && shift 2 ;;
+		--since) SINCE=$2 && shift 2 ;;
 		--free) FREE=yes && shift ;;
 		*) die "unknown argument $1" ;;
 		esac
@@ -270,6 +274,7 @@ announce() {
 	if [ "${SALLYPORT_OAUTH_MODE:-}" = builtin ]; then
 		say "sign in: clients that take no token open a page, which asks for a code: $BIN/sallyport login-code --config $CONFIG --owner dev"
 	fi
+	if [ -n "$SINCE" ]; then say "ready after $(($(date +%s) - SINCE)) s: packages, build and start"; fi
 	say "logs: $STATE/log (Ctrl-C stops everything)"
 }
 

@@ -3,8 +3,10 @@
  * refused in words, that two on two ports do not disturb each other, that a stop leaves no process, and that a later start keeps token and data.
  */
 import assert from 'node:assert/strict';
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { chownSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { networkInterfaces } from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
 import { Stack, bin, makeState, processes, root, run, until } from './stack.js';
@@ -113,6 +115,32 @@ test('a port in use and a bad port are refused in words', { timeout: TIMEOUT_MS 
 		await stack.stop();
 		rmSync(state, { recursive: true, force: true });
 	}
+});
+
+const noIpv6 = Object.values(networkInterfaces()).flat().some(({ address }) => address === '::1') ? false : 'this machine has no ::1';
+test('where localhost is ::1 first, clients come in, too', { timeout: TIMEOUT_MS, skip: noIpv6 }, async () => {
+	const stack = await Stack.start();
+	try {
+		const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping' });
+		const answer = await fetch(stack.url.replace('127.0.0.1', '[::1]'), { method: 'POST', headers: { ...stack.headers, 'Content-Type': 'application/json' }, body });
+		assert.deepEqual(await answer.json(), { jsonrpc: '2.0', id: 1, result: {} });
+	} finally {
+		await stack.stop();
+	}
+});
+
+test('make run says how long it took', { timeout: TIMEOUT_MS }, async () => {
+	const state = makeState(), began = Math.floor(Date.now() / 1000) - 100;
+	const child = spawn(path.join(root, 'nginx/dev.sh'), ['--bin', bin, '--state', state, '--since', String(began), '0'], { stdio: ['ignore', 'pipe', 'inherit'] });
+	let output = '';
+	child.stdout.on('data', (data) => (output += data));
+	const ended = once(child, 'exit');
+	await until('it to serve', () => /^logs: /m.test(output));
+	const [, seconds] = /^ready after (\d+) s: /m.exec(output);
+	assert.ok(Number(seconds) >= 100 && Number(seconds) <= Math.ceil(Date.now() / 1000) - began, output);
+	child.kill('SIGTERM');
+	await ended;
+	rmSync(state, { recursive: true, force: true });
 });
 
 test('two stacks at once do not disturb each other', { timeout: TIMEOUT_MS }, async () => {
