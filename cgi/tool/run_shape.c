@@ -67,12 +67,16 @@ static struct json_object *value_of(const struct store_tool_call *call)
 	return json_parse(text, strlen(text), &value, NULL) < 0 ? NULL : value;
 }
 
+/* Has the tool given a result before? A call that failed has shown nothing. */
 static bool was_before(const struct store_tools *tools, size_t at)
 {
-	for (size_t i = 0; i < at; i++)
-		if (streq(tools->calls[i].server, tools->calls[at].server) &&
-		    streq(tools->calls[i].tool, tools->calls[at].tool))
+	for (size_t i = 0; i < at; i++) {
+		const struct store_tool_call *call = &tools->calls[i];
+
+		if (streq(call->server, tools->calls[at].server) && streq(call->tool, tools->calls[at].tool) &&
+		    streq(call->state, "done") && !call->is_error)
 			return true;
+	}
 	return false;
 }
 
