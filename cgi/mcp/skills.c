@@ -3,8 +3,8 @@
  *
  * Everything is made from the table of files that the server's tables hold: a file's URI is the skill's name and its
  * path, its digest the SHA-256 of the bytes that resources/read gives, and the entry's frontmatter the head of its
- * SKILL.md. So an entry cannot say something else than its file, which clients compare: they refuse a skill whose digest,
- * size or frontmatter differs.
+ * SKILL.md. So an entry cannot say something else than its file, which clients compare: they refuse a skill whose
+ * digest, size or frontmatter differs.
  *
  * The files are ours: the frontmatter is a line "name: value" a member, and values are plain text. No general reader of
  * YAML stands in the gateway for it; tests/e2e/skills.bats reads the same heads with one.

@@ -66,7 +66,8 @@ static void shape_is(const char *text, const char *expected)
 static void keys_and_types(void **state)
 {
 	(void)state;
-	shape_is("[{\"number\": 7, \"title\": \"secret\", \"closed\": null, \"open\": true, \"share\": 0.5}, {\"other\": 1}]",
+	shape_is("[{\"number\": 7, \"title\": \"secret\", \"closed\": null, \"open\": true, \"share\": 0.5}, "
+		 "{\"other\": 1}]",
 		 "github.t returns [{number: int, title: str, closed: None, open: bool, share: float}]\n");
 	shape_is(" \n{\"a\": [], \"b\": [[1]]}", "github.t returns {a: [], b: [[int]]}\n");
 	shape_is("{\"a\": {\"b\": {\"c\": {\"d\": 1}}}}", "github.t returns {a: {b: {c: {d: int}}}}\n");
@@ -98,7 +99,8 @@ static void first_result_of_each_tool(void **state)
 	called(&run, "b", "done", "[1]", "");
 	called(&run, "c", "done", "[\"x\"]", "");
 	called(&run, "d", "done", "[0.5]", ""); /* more than RUN_SHAPE_TOOLS */
-	assert_string_equal(said(&run), "github.a returns {first: int}\ngithub.b returns [int]\ngithub.c returns [str]\n");
+	assert_string_equal(said(&run), "github.a returns {first: int}\n"
+					"github.b returns [int]\ngithub.c returns [str]\n");
 }
 
 static void bounds(void **state)
