@@ -60,6 +60,7 @@ static inline int fixture_open(struct fixture *fixture)
 	fixture->config.retention.when_full = "refuse";
 	fixture->config.gateway.accel_prefix = "";
 	fixture->config.gateway.socket = "";
+	fixture->config.api.jwt_key = "";
 	fixture->config.jailer.socket =
 		"/nonexistent/jailer.sock"; /* these tests have no jailer: calls that need one must say so */
 	struct store *store;
