@@ -14,7 +14,7 @@ checked=${#files[@]}
 	sed -E 's/^([^:]+:[0-9]+):.*\b(whoever|beside|in words|told( of)?|tells of)\b.*$/\1: "\2": name who does what/I' || true)
 mapfile -t sources < <(printf '%s\n' "${files[@]}" | grep -E '\.(c|h|js)$' || true)
 [ ${#sources[@]} -eq 0 ] || findings_from < <(grep -nHE "[\"'\`].*(%[a-z]*[dufgs]|[0-9]|\}) ?([kK]B|MB|GB)\b" "${sources[@]}" |
-	sed -nE 's/^([^:]+:[0-9]+):[^/*]*(kB|KB|MB|GB)\b.*$/\1: "\2": sizes are KiB, MiB, GiB/p' || true)
+	sed -nE 's/^([^:]+:[0-9]+):[^/*]*(%[a-z]*[dufgs]|[0-9]|\}) ?([kK]B|MB|GB)\b.*$/\1: "\3": sizes are KiB, MiB, GiB/p' || true)
 for file in tests/e2e/*.bats; do
 	[ -e "$file" ] || continue
 	checked=$((checked + 1))
