@@ -247,7 +247,7 @@ setup() {
 	jq '(.run, .show_run) = ["/nowhere"]' "$SP_ROOT/jail/runners/python.json" >"$slow/python.json"
 	replay 13 --all --compare default,cpu --old-runners "$slow"
 	[[ "$(jq -r 'select(.class == "sandbox_error") | .reason' <<<"$output")" == "under the old runner: "* ]]
-	replay 8 --all --compare default,cpu --old-runners /nowhere
+	replay 3 --all --compare default,cpu --old-runners /nowhere
 	[[ $stderr == *nowhere* ]]
 }
 
