@@ -100,7 +100,7 @@ enum { STORE_VIEW_OWNER_COLUMNS(COLUMN_NAME, COLUMN_NAME, COLUMN_NAME) VIEW_OWNE
 	X(VIEW_VERDICTS, READ,                                                                                         \
 	  "SELECT " STORE_SQL_VIEW_COUNT "FROM execution WHERE id >= :from GROUP BY verdict ORDER BY count(*) DESC")   \
 	X(VIEW_POINTS, READ, "SELECT " STORE_SQL_VIEW_POINT "FROM execution WHERE id >= :from ORDER BY id DESC")       \
-	X(VIEW_OWNERS, READ, /* OFFSET: the inner one is sorted alone, and each owner is added up when it is read */    \
+	X(VIEW_OWNERS, READ, /* OFFSET: the inner one is sorted alone, and each owner is added up when it is read */   \
 	  "SELECT " STORE_SQL_VIEW_OWNER "FROM (SELECT names.owner, usage.bytes FROM (SELECT owner FROM usage UNION "  \
 	  "SELECT owner FROM token) AS names LEFT JOIN usage ON usage.owner = names.owner ORDER BY usage.bytes DESC "  \
 	  "LIMIT :limit OFFSET 0) AS o")                                                                               \
