@@ -197,7 +197,7 @@ env_is() {
 	cli 2 other import "$SP_DIR/bad"
 	head -c 10000 /dev/urandom >"$SP_DIR/bad"
 	cli 2 other import "$SP_DIR/bad"
-	cli 2 other import "$SP_DIR/nothing"
+	cli 3 other import "$SP_DIR/nothing"
 	cli 2 other import "$SP_DIR/b" "$SP_DIR/bad"
 	[ ! -e "$SP_DIR/other" ]
 	# What only the schema's own constraints refuse: nothing of it is in the record.
