@@ -30,7 +30,7 @@ legacy() {
 	printf '{"jsonrpc":"2.0","id":1,"method":"%s","params":%s}' "$1" "$2" | sp_http POST /mcp
 }
 
-@test "each file of each skill has the digest and size that its entry says, and the frontmatter is the file's" {
+@test "each file of each skill is what its entry says" {
 	modern skills/list ''
 	[ "$(sp_get '[.result.skills[].uri] | join(" ")')" = "skill://run-code/SKILL.md skill://grade/SKILL.md" ]
 	[ "$(sp_get '.result | .resultType + .cacheScope')" = completeprivate ]
@@ -50,7 +50,7 @@ legacy() {
 	jq -e --slurpfile list "$SP_DIR/list" '.result.skill == $list[0].result.skills[1]' "$SP_DIR/body"
 }
 
-@test "a folder has files and folders; what is none is refused" {
+@test "only folders of skills are listed" {
 	modern resources/directory/read '"uri":"skill://grade",'
 	[ "$(sp_get '[.result.resources[] | .name + " " + .mimeType] | join(", ")')" = "grade text/markdown, scripts inode/directory" ]
 	modern resources/directory/read '"uri":"skill://grade/scripts",'
@@ -67,7 +67,7 @@ legacy() {
 	[ "$(sp_get .error.code)" = -32602 ]
 }
 
-@test "clients of both eras hear of it, and find each SKILL.md in the list of resources" {
+@test "clients of both eras find each SKILL.md" {
 	local server='{"directoryRead":true}'
 	modern server/discover ''
 	[ "$(sp_get '.result.capabilities.extensions["io.modelcontextprotocol/skills"] | tojson')" = "$server" ]
