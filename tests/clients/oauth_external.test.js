@@ -226,6 +226,15 @@ test('an opaque token is asked about once', async () => {
 	assert.equal(issuer.asked.introspect, before + 2);
 });
 
+test('a flood of made-up tokens is no flood at the issuer, and nobody else waits for it', async () => {
+	issuer.mode = 'silent';
+	const before = issuer.asked.introspect;
+	const flood = Array.from({ length: 100 }, (_, i) => statusOf(`made-up-${i}`));
+	assert.equal(await statusOf(stack.token), 200);
+	assert.deepEqual([...new Set(await Promise.all(flood))], [503]);
+	assert.ok(issuer.asked.introspect - before <= 16, String(issuer.asked.introspect - before));
+});
+
 test('what introspection says is checked like a JWT', async () => {
 	const rows = [
 		[{ aud: undefined }, 401], [{ aud: 'https://other.example/mcp' }, 401], [{ iss: 'https://other.example' }, 401], [{ iss: undefined }, 200],
