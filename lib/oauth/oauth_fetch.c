@@ -90,7 +90,8 @@ static size_t take_header(char *data, size_t size, size_t count, void *arg)
 	value[strcspn(value, "\r\n")] = '\0';
 	if (!strcasecmp(line, "cache-control"))
 		take_age(fetched, value);
-	else if (!strcasecmp(line, "www-authenticate") && fetched->challenge == NULL && strcasestr(value, "bearer") != NULL)
+	else if (!strcasecmp(line, "www-authenticate") && fetched->challenge == NULL &&
+		 strcasestr(value, "bearer") != NULL)
 		fetched->challenge = xstrdup(value);
 	return length;
 }
