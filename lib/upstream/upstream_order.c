@@ -431,6 +431,17 @@ static void failed_by_status(struct upstream_order *order, enum exchange_kind ki
 				     name, failure->text);
 }
 
+/* What was refused for its token was not handled: true, it is sent again with another one. */
+static bool waits_for_token(struct upstream_order *order, const struct failure *failure)
+{
+	if (failure->kind != FAILURE_STATUS || failure->status != 401 || order->renewed ||
+	    !connection_renews(order->connection))
+		return false;
+	order->renewed = true;
+	connection_again(order, 0);
+	return true;
+}
+
 void connection_order_failed(struct upstream_order *order, enum exchange_kind kind, const struct failure *failure)
 {
 	const char *name = order->connection->server->name;
@@ -438,13 +449,8 @@ void connection_order_failed(struct upstream_order *order, enum exchange_kind ki
 
 	if (failure->kind == FAILURE_STATUS && renew_session(order, failure->status, 0))
 		return;
-	/* What was refused for its token was not handled. */
-	if (failure->kind == FAILURE_STATUS && failure->status == 401 && !order->renewed &&
-	    connection_renews(order->connection)) {
-		order->renewed = true;
-		connection_again(order, 0);
+	if (waits_for_token(order, failure))
 		return;
-	}
 	bool repeatable =
 		kind != EXCHANGE_CALL || upstream_policy_any(&order->connection->server->idempotent, order->tool);
 
