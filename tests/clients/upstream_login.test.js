@@ -100,6 +100,9 @@ describe('the example server of the official SDK', () => {
 			assert.equal(signed.code, 0, signed.stderr);
 			const answer = await stack.run({ language: 'python', code, servers: ['demo'] });
 			assert.match(JSON.stringify(answer), /Hello, Bob!/);
+			/* The file is the gateway's account's, whoever signed in. */
+			assert.equal(statSync(path.join(stack.state, 'data/logins/demo.json')).uid, statSync(path.join(stack.state, 'data')).uid);
+			assert.equal((await stack.cli(['verify'])).code, 0);
 		} finally {
 			await stack.stop();
 		}
