@@ -18,6 +18,7 @@
 #include "commands.h"
 #include "lib/base/util.h"
 #include "lib/upstream/upstream.h"
+#include "lib/upstream/upstream_login.h"
 #include "lib/upstream/upstream_pin.h"
 #include "signin.h"
 
@@ -82,6 +83,20 @@ static void print_rows(const struct upstream_options *options, struct json_objec
 	cli_print_rows(rows, fields, ARRAY_SIZE(fields), options->common.json);
 }
 
+static const char *kind_of(const struct upstream_options *options, const struct upstream_server *server)
+{
+	auto_login struct upstream_login login = {0};
+
+	if (server->problem != NULL)
+		return "unavailable";
+	if (server->url == NULL)
+		return server->jail ? "jailed" : "outside of a jail";
+	return upstream_login_possible(server) &&
+			       upstream_login_read(options->config->data_dir, server, &login, NULL) == 0
+		       ? "http, signed in"
+		       : "http";
+}
+
 static int list_servers(const struct upstream_options *options, struct upstream *upstream)
 {
 	auto_json struct json_object *rows = json_object_new_array();
@@ -91,10 +106,9 @@ static int list_servers(const struct upstream_options *options, struct upstream 
 	for (size_t i = 0; i < count; i++) {
 		struct json_object *row = json_object_new_object();
 		const char *about = servers[i].description != NULL ? servers[i].description : "";
-		const char *kind = servers[i].url != NULL ? "http" : servers[i].jail ? "jailed" : "outside of a jail";
 
 		json_add_string(row, "server", servers[i].name);
-		json_add_string(row, "kind", servers[i].problem != NULL ? "unavailable" : kind);
+		json_add_string(row, "kind", kind_of(options, &servers[i]));
 		json_add_string(row, "about", servers[i].problem != NULL ? servers[i].problem : about);
 		json_object_array_add(rows, row);
 	}
@@ -395,7 +409,7 @@ const struct cli_command cmd_upstream = {
 	.arguments = "add --paste FILE | add NAME -- COMMAND [ARGUMENT…] | list | check | tools SERVER | accept SERVER [TOOL] | "
 		     "call SERVER TOOL [ARGUMENTS] | login SERVER | logout SERVER",
 	.help = "add takes entries of a client's mcpServers file, or a command, as that client has it. It installs what npx and uvx would download, shows the folders that the arguments name and asks whether the server may read them, writes upstream.file and upstream.binds, starts jailer and gateway anew where they run by this configuration, and checks the servers. "
-		"list shows the servers of upstream.file and the errors in their entries. "
+		"list shows the servers of upstream.file, the errors in their entries, and which are signed in to. "
 		"check connects to each, as the account of the gateway, reads its list of tools, and shows what happens to their calls. "
 		"tools shows the tools of one server and the rule that applies to each. "
 		"accept takes changed definitions of tools as the known ones. "
