@@ -15,7 +15,7 @@ sallyport() {
 }
 
 commands() {
-	sallyport help | sed -n 's/^  \([a-z]*\) .*/\1/p'
+	sallyport help | sed -n 's/^  \([a-z-]*\) .*/\1/p'
 }
 
 @test "wrong usage is explained" {

@@ -52,7 +52,7 @@ check_limits() { # PAGE
 # The prose of the commands' pages; docs/man/page takes options, synopsis and exit codes from the program itself.
 check_commands() { # FOLDER
 	local known shown page line name
-	known=$(cat cli/*.c | perl -0ne 'print "$1\n" while /\bstruct cli_command cmd_\w+ = \{\s*\.name = "([a-z]+)"/g' | sort -u)
+	known=$(cat cli/*.c | perl -0ne 'print "$1\n" while /\bstruct cli_command cmd_\w+ = \{\s*\.name = "([a-z-]+)"/g' | sort -u)
 	shown=$(find "$1" -name 'sallyport-*.mdoc' | sed -E 's/.*sallyport-(.*)\.mdoc/\1/' | sort -u)
 	same "$known" "$shown" "$1" cli/ command
 	known=" $({
