@@ -1,10 +1,10 @@
 /*
  * oauth_authorize.c - see oauth_authorize.h.
  *
- * Nothing is sent back to a client by itself before somebody who belongs here has looked: whoever can register a client
- * could otherwise use this server to lead browsers anywhere. A fault of the request is a page; where the address is
- * known to be the client's, it has a link. A client that is named by the address of a document is looked up in step 2:
- * the document is fetched for people of this server alone.
+ * Nothing is sent back to a client by itself before somebody who belongs here has looked: any stranger can register a
+ * client, and could otherwise use this server to lead browsers anywhere. A fault of the request is a page; where the
+ * address is known to be the client's, it has a link. A client that is named by the address of a document is looked up
+ * in step 2: the document is fetched for people of this server alone.
  *
  * A form is taken if it comes from a page of public_base_url's very origin, and from the browser that began.
  */

@@ -6,8 +6,8 @@
  * their transfers look at `stop` all the time.
  *
  * Credits are counted for all hosts together and by host, in places that a hash chooses: hosts that share a place share
- * its credit. A fetch that failed makes the same address wait for half a minute: nobody is told that it failed again,
- * the answer is that it has to wait (an error is never kept as an answer).
+ * its credit. A fetch that failed makes requests for the same address wait for half a minute: an error is never kept as
+ * an answer.
  */
 #include "oauth_documents.h"
 

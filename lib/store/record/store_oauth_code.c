@@ -3,8 +3,8 @@
  *
  * A code is checked against everything that its request must bring before it is used up, so a wrong request costs its
  * client nothing. A code that comes again, with all else right, was seen by somebody else: what it became is revoked in
- * the same transaction. With something wrong it is only refused, or whoever has seen a code could end what its client
- * has.
+ * the same transaction. With something wrong it is only refused, or a stranger who has seen a code could end what its
+ * client has.
  *
  * Facts: OAuth 2.1, section 4.1.3 and "Reuse of Authorization Codes"; RFC 8628, section 6.1 (codes that people type
  * have no vowels, so that they say nothing).
@@ -109,8 +109,8 @@ int store_oauth_login_find(struct store *store, const char *hash, struct store_o
 	if (found < 0)
 		return found;
 	snprintf(login.hash, sizeof(login.hash), "%s", hash);
-	query_copy(&q, 0, login.owner, sizeof(login.owner));
-	store_scopes_parse(query_text(&q, 1), &login.scopes, NULL);
+	query_copy(&q, OAUTH_LOGIN_OWNER, login.owner, sizeof(login.owner));
+	store_scopes_parse(query_text(&q, OAUTH_LOGIN_SCOPES), &login.scopes, NULL);
 	*ret = login;
 	return 0;
 }
