@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "lib/base/util.h"
+#include "lib/store/record/store_grant.h"
 #include "pages.h"
 
 #define WEEK_US   (7 * 86400 * INT64_C(1000000))
@@ -88,6 +89,22 @@ struct tokens {
 	int64_t rows;
 };
 
+/* Of a grant: which client it is for, and where that one's answers go. */
+static void put_grant(struct tokens *tokens, const char *id)
+{
+	struct html *html = &tokens->page->html;
+	struct store_grant_shown grant;
+
+	if (store_grant_show(tokens->page->exchange->server->store, id, &grant, NULL) < 0)
+		html_put(html, "<td class=\"wide\"></td>");
+	else if (grant.issuer[0])
+		html_put(html, "<td class=\"wide name\">{}<br><small>of {}</small></td>", html_text(grant.client),
+			 html_text(grant.issuer));
+	else
+		html_put(html, "<td class=\"wide name\">{}<br><small>{}</small></td>", html_text(grant.host),
+			 html_text(grant.client));
+}
+
 static int put_token(void *arg, const struct store_token *token)
 {
 	struct tokens *tokens = arg;
@@ -103,13 +120,15 @@ static int put_token(void *arg, const struct store_token *token)
 		state = "expired";
 	if (!tokens->rows++)
 		admin_page_table(tokens->page, "",
-				 "Token|Owner|Scopes=mid|Servers=wide|State|Created=mid|Expires=wide|Last used=mid|Act");
+				 "Token|Client=wide|Owner|Scopes=mid|Servers=wide|State|Created=mid|Expires=wide|Last "
+				 "used=mid|Act");
 	store_scopes_print(token->scopes, scopes);
+	html_put(html, "<tr><td class=\"name\"><a href=\"/admin/runs?token={}\">{}</a></td>", html_part(token->id),
+		 html_text(token->name[0] ? token->name : STORE_ID_SHORT(token->id)));
+	put_grant(tokens, token->id);
 	html_put(html,
-		 "<tr><td class=\"name\"><a href=\"/admin/runs?token={}\">{}</a></td>"
 		 "<td><a href=\"/admin/runs?owner={}\">{}</a></td><td class=\"mid\">{}</td>"
 		 "<td class=\"wide name\">{}</td><td>{}</td><td class=\"mid\">",
-		 html_part(token->id), html_text(token->name[0] ? token->name : STORE_ID_SHORT(token->id)),
 		 html_part(token->owner), html_text(token->owner), html_text(scopes), html_text(token->servers),
 		 html_text(state));
 	admin_page_time(tokens->page, token->created_us);

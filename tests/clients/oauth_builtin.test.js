@@ -3,6 +3,7 @@
  * the whole flow, the page as a browser sees it, and every refusal of its endpoints with status and body.
  */
 import assert from 'node:assert/strict';
+import { readFileSync, readdirSync } from 'node:fs';
 import path from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { after, before, test } from 'node:test';
@@ -14,7 +15,7 @@ import { Browser, REDIRECT, authorizeUrl, fetchFrom, pkce } from './browser.js';
 import { Stack, makeState, until } from './stack.js';
 
 let stack, off;
-const BUILTIN = { SALLYPORT_OAUTH_MODE: 'builtin' };
+const BUILTIN = { SALLYPORT_OAUTH_MODE: 'builtin', SALLYPORT_ADMIN_ENABLED: 'true' };
 
 before(async () => {
 	[stack, off] = await Promise.all([Stack.start({ state: makeState(), env: BUILTIN }), Stack.start({ state: makeState() })]);
@@ -61,9 +62,11 @@ async function codeFor(client_id, { token, scope, redirect_uri = REDIRECT, brows
 	const back = await browser.approve(authorizeUrl(stack.base, { client_id, code_challenge: challenge, scope, redirect_uri, state: 's' }), credential, more);
 	return { grant_type: 'authorization_code', code: back.searchParams.get('code'), code_verifier: verifier, client_id, redirect_uri };
 }
+const secrets = []; /* that were given out */
 async function signIn(client_id, options) {
-	const answer = await post('/token', await codeFor(client_id, options));
+	const form = await codeFor(client_id, options), answer = await post('/token', form);
 	assert.equal(answer.status, 200, answer.text);
+	secrets.push(form.code, form.code_verifier, answer.json.access_token, answer.json.refresh_token);
 	return answer.json;
 }
 async function call(token, name = 'list_runners', args = {}) {
@@ -552,6 +555,38 @@ test('an operator enters a client with a secret, blocks it, and removes it', asy
 	assert.equal((await stack.cli(['client', 'remove', id])).code, 0);
 	assert.equal((await stack.cli(['client', 'remove', id])).code, 3);
 	assert.equal((await stack.cli(['client', 'add', '--name', 'x', '--redirect-uri', 'http://evil.example/'])).code, 2);
+});
+
+test('the admin page shows grants with their clients', async () => {
+	const { client_id } = (await register({ client_name: 'Shown <b>' })).json, admin = await pasted('root', ['--scope', 'admin']);
+	await signIn(client_id);
+	const opened = await fetch(`${stack.base}/admin/sign-in`, {
+		method: 'POST', redirect: 'manual', headers: { Origin: stack.base, 'Content-Type': 'application/x-www-form-urlencoded' }, body: new URLSearchParams({ token: admin.token }),
+	});
+	assert.equal(opened.status, 303);
+	const page = await (await fetch(`${stack.base}/admin/tokens`, { headers: { Cookie: opened.headers.getSetCookie()[0].split(';')[0] } })).text();
+	const row = page.split('</tr>').find((one) => one.includes(client_id));
+	assert.match(row, /Shown &lt;b&gt;<\/a><\/td><td class="wide name">localhost:3334<br><small>spd_/);
+	assert.match(row, /act\/revoke/);
+	/* A grant signs in nowhere itself. */
+	const { access_token } = await signIn(client_id, { token: admin.token, scope: 'run' });
+	const refused = await fetch(`${stack.base}/admin/sign-in`, {
+		method: 'POST', redirect: 'manual', headers: { Origin: stack.base, 'Content-Type': 'application/x-www-form-urlencoded' }, body: new URLSearchParams({ token: access_token }),
+	});
+	assert.equal(refused.status, 401);
+});
+
+test('no code and no token is in a log or in the database', async () => {
+	const { client_id } = (await register({ client_name: 'logs' })).json, { token } = await pasted();
+	await signIn(client_id, { token });
+	const folders = ['log', 'data'].map((name) => path.join(stack.state, name));
+	const files = folders.flatMap((folder) => readdirSync(folder, { withFileTypes: true }).filter((entry) => entry.isFile()).map(({ name }) => path.join(folder, name)));
+	assert.ok(files.some((file) => file.endsWith('gateway.log')) && files.some((file) => file.endsWith('sallyport.db')));
+	for (const file of files) {
+		const text = readFileSync(file, 'latin1');
+		for (const secret of [token, ...secrets]) assert.ok(!text.includes(secret), file);
+	}
+	assert.match(readFileSync(path.join(stack.state, 'log/gateway.log'), 'latin1'), /client approved owner=alice client=spd_/);
 });
 
 test('a flood of registrations stops new ones, and nothing else', async () => {
