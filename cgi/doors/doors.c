@@ -39,11 +39,12 @@ int doors_open(struct server *server, struct err *err)
 {
 	const struct config *config = server->config;
 	const long processors = sysconf(_SC_NPROCESSORS_ONLN);
+	const size_t places = (size_t)(config->doors.places ? config->doors.places : MAX(processors, 1));
 
 	if (!config->doors.fusion && !config->doors.piston)
 		return 0;
-	fcgi_cap_descriptors(DOORS_WAITING_MAX);
-	server->doors = doors_line_new((size_t)(config->doors.places ? config->doors.places : MAX(processors, 1)));
+	fcgi_cap_descriptors(DOORS_WAITING_MAX + places); /* what runs keeps its connection, too */
+	server->doors = doors_line_new(places);
 	return server->doors ? 0 : err_set(err, ERR_SYSTEM, "doors: no thread can be started");
 }
 
