@@ -169,7 +169,7 @@ $(B)/tests/jail_probe: $(wildcard tests/probe/*.[ch] tests/probe/scripts/*) $(B)
 	@rm -rf $(@D)/probes && cp -r tests/probe/scripts $(@D)/probes
 # The runners for services that live for one test, without the caches: making matplotlib's takes each start half a second of processor,
 # and without the languages that are installed only when asked for: each start would ask for their versions. languages.bats has them all.
-LANGUAGES := csharp java lua perl php r ruby rust sql
+LANGUAGES := csharp java lua perl php pytest r ruby rust sql
 $(B)/tests/runners/python.json: $(wildcard jail/runners/*.*)
 	@rm -rf $(@D) && mkdir -p $(@D) && cp $^ $(@D) && ln -s $(abspath jail/runners/npm) $(@D)/npm
 	@rm -f $(LANGUAGES:%=$(@D)/%.json)

@@ -223,6 +223,11 @@ static bool available(struct json_object *runner)
 	       json_object_get_boolean(json_get(runner, "available", json_type_boolean));
 }
 
+static bool described(struct json_object *runner)
+{
+	return available(runner) && !json_get(runner, "unlisted", json_type_boolean);
+}
+
 static void name_runner(struct json_object *runner, bool with_version, struct buf *text)
 {
 	const char *version = with_version ? json_get_string(runner, "version") : NULL;
@@ -242,7 +247,7 @@ static void describe_others(struct json_object *runners, bool with_versions, str
 	for (size_t i = 0; i < count; i++) {
 		struct json_object *runner = json_object_array_get_idx(runners, i);
 
-		if (!available(runner) || has_libraries(runner))
+		if (!described(runner) || has_libraries(runner))
 			continue;
 		buf_puts(line, line->length ? ", " : "\n- ");
 		name_runner(runner, with_versions, line);

@@ -56,6 +56,7 @@ static const struct bind table[] = {
 	{FIELD(rootfs, BIND_STRING, 1, 4095)},
 	{FIELD(service, BIND_BOOL, 0, 0)},
 	{FIELD(internal, BIND_BOOL, 0, 0)},
+	{FIELD(unlisted, BIND_BOOL, 0, 0)},
 	{FIELD(reserves_mb, BIND_INT, 0, 65536)},
 	{FIELD(version_least, BIND_INT, 0, 1000000)},
 	{0},
@@ -391,6 +392,8 @@ struct json_object *runners_print(const struct runners *runners)
 		json_add_bool(object, "live", runner->live.count > 0);
 		if (runner->internal)
 			json_add_bool(object, "internal", true);
+		if (runner->unlisted)
+			json_add_bool(object, "unlisted", true);
 		json_object_array_add(array, object);
 	}
 	return array;

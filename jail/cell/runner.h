@@ -30,6 +30,7 @@
  *       "quiet": ["keyctl"],                           refused system calls that the result does not mention
  *       "env": ["LANG=C.UTF-8"], "install": "apt-get install gcc",
  *       "internal": true,                              not offered to clients: a step that `sallyport grade` uses
+ *       "unlisted": true,                              not in the description of run_code, which has little room
  *       "reserves_mb": 256,                            that the interpreter reserves without using: added to the
  *                                                      memory where limits are weaker and count it (RLIMIT_DATA)
  *       "service": true,                               for programs that last (jail_spec.service)
@@ -65,6 +66,7 @@ struct runner {
 		libraries, cache, env, quiet, binds, libraries_are, answers_are;
 	bool service;          /* for programs that last (jail_spec.service); its jails see upstream.binds, too */
 	bool internal;         /* not offered as a language: for parts of Sallyport that name it (a compiler alone) */
+	bool unlisted;         /* offered, and not in the description of run_code */
 	int64_t reserves_mb;   /* that its interpreter reserves and does not use: weaker limits count that, too */
 	int64_t version_least; /* first number in the fingerprint must be this or more */
 
