@@ -108,7 +108,7 @@ static const struct bind workspace_table[] = {
 
 static const struct bind api_table[] = {
 	PART(api, enabled, BIND_BOOL, 0, 0, "serve the plain HTTP API, /v1/"),
-	PART(api, jwt_key, BIND_STRING, 0, PATH_MAX, "public key of a front end that signs who its users are; empty: none"),
+	PART(api, jwt_key, BIND_STRING, 0, PATH_MAX, "public key of a front end that signs who asks; empty: none"),
 	PART(api, jwt_issuer, BIND_STRING, 1, 256, "issuer of these JWTs"),
 	PART(api, jwt_audience, BIND_STRING, 1, 256, "audience of these JWTs"),
 	PART(api, jwt_owner, BIND_STRING, 1, 11, "beginning of the names of these users' owners"),

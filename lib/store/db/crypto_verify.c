@@ -1,7 +1,7 @@
 /*
  * crypto_verify.c - see crypto_verify.h.
  *
- * Every key becomes an EVP_PKEY with its kind beside it, whether it came as numbers or in PEM; the bounds are the same.
+ * A key is an EVP_PKEY and its kind, whether it came as numbers or in PEM; the bounds are the same.
  * A signature is checked only where the scheme is one of the key's kind.
  *
  * Facts: OpenSSL 3.0; RFC 7518, RFC 8032.
