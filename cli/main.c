@@ -19,7 +19,7 @@ static int fill_fds(const char *command)
 	if (fill_standard_fds())
 		return -1;
 	auto_close int nothing = no_output ? open("/dev/null", O_RDONLY | O_CLOEXEC) : -1;
-	return nothing < 0 || dup2(nothing, STDOUT_FILENO) >= 0 ? 0 : -1;
+	return nothing < 0 || dup2(nothing, STDOUT_FILENO) >= 0 ? 0 : -1; /* inherited as every standard output */
 }
 
 int main(int argc, char **argv)

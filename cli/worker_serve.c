@@ -191,8 +191,8 @@ _Noreturn static void become(const struct serving *serving, int service, int log
 {
 	const bool drops = service != JAILER && serving->user;
 
-	if (dup2(log, STDOUT_FILENO) < 0 || dup2(log, STDERR_FILENO) < 0 || setsid() < 0 ||
-	    sigprocmask(SIG_SETMASK, &serving->before, NULL) < 0 ||
+	if (dup2(log, STDOUT_FILENO) < 0 || dup2(log, STDERR_FILENO) < 0 || /* inherited by the service */
+	    setsid() < 0 || sigprocmask(SIG_SETMASK, &serving->before, NULL) < 0 ||
 	    (drops && (setgroups(0, NULL) < 0 || setresgid(serving->group, serving->group, serving->group) < 0 ||
 		       setresuid(serving->user, serving->user, serving->user) < 0)) ||
 	    (service != JAILER && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0) ||
