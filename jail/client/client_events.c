@@ -237,6 +237,24 @@ bool jail_client_left(const struct jail_client *client)
 	return client->guard_fd >= 0 && poll(&poller, 1, 0) == 1;
 }
 
+/* Everything that is there, or up to an event that is held. */
+static int receive(struct jail_client *client, struct err *err)
+{
+	int result = 0;
+
+	client->held = false;
+	while (result == 0 && !client->held) {
+		auto_message struct wire_message message = {.bytes = NULL};
+
+		result = wire_receive(client->socket, &message, err);
+		if (result == 0)
+			result = handle(client, &message, err);
+		else if (result == -ERR_BUSY)
+			return 0;
+	}
+	return result;
+}
+
 int jail_client_dispatch(struct jail_client *client, struct err *err)
 {
 	struct err why = ERR_INIT;
@@ -249,20 +267,9 @@ int jail_client_dispatch(struct jail_client *client, struct err *err)
 		result = result == -ERR_BUSY ? 0 : result;
 	}
 	/* Read also when sending failed: the last answers may still be there. */
-	client->held = false;
-	while (!client->held) {
-		auto_message struct wire_message message = {.bytes = NULL};
-		int got = client->lost ? -ERR_BUSY : wire_receive(client->socket, &message, &why);
+	const int got = client->lost ? 0 : receive(client, &why);
 
-		if (got == -ERR_BUSY)
-			break;
-		if (got == 0)
-			got = handle(client, &message, &why);
-		if (got < 0) {
-			result = got;
-			break;
-		}
-	}
+	result = got < 0 ? got : result;
 	if (result == 0)
 		return 0;
 	if (result == -ERR_UNAVAILABLE && client->private)

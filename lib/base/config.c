@@ -125,8 +125,7 @@ static const struct bind doors_table[] = {
 };
 
 static const struct bind files_table[] = {
-	PART(files, url_seconds, BIND_INT, 0, 315360000,
-	     "seconds after which the address of a file expires; 0: never"),
+	PART(files, url_seconds, BIND_INT, 0, 315360000, "seconds after which the address of a file expires; 0: never"),
 	{0},
 };
 
@@ -545,6 +544,14 @@ static void default_runners(struct json_object *document)
 		put_member(document, "jailer", "runners_dir", json_object_new_string(found));
 }
 
+static const struct bind *member_bind(const struct bind *table, const char *name)
+{
+	for (; table && table->name; table++)
+		if (streq(table->name, name))
+			return table;
+	return NULL;
+}
+
 /* What the profile sets and nobody else has set. */
 static int apply_profile(struct json_object *document, struct err *err)
 {
@@ -555,12 +562,8 @@ static int apply_profile(struct json_object *document, struct err *err)
 		return err_member(err, "profile", "must be grader or empty");
 	for (; preset && preset->group; preset++) {
 		const int64_t value = config_preset_value(preset);
-		const struct bind *bind = config_table;
+		const struct bind *bind = member_bind(member_bind(config_table, preset->group)->table, preset->member);
 
-		while (!streq(bind->name, preset->group))
-			bind++;
-		for (bind = bind->table; !streq(bind->name, preset->member);)
-			bind++;
 		if (!json_object_object_get_ex(json_get(document, preset->group, json_type_object), preset->member,
 					       NULL))
 			put_member(document, preset->group, preset->member,
@@ -610,9 +613,7 @@ int config_load(const char *path, struct config *ret, struct err *err)
 		path = NULL;
 		document = json_object_new_object();
 	}
-	if (result == 0)
-		result = apply_environment(document, err);
-	if (result == 0)
+	if (result == 0 && (result = apply_environment(document, err)) == 0)
 		result = apply_profile(document, err);
 	if (result < 0)
 		return result;
@@ -654,14 +655,6 @@ char *config_program_dir(void)
 		return xstrdup("/");
 	*slash = '\0';
 	return xstrdup(path);
-}
-
-static const struct bind *member_bind(const struct bind *table, const char *name)
-{
-	for (; table && table->name; table++)
-		if (streq(table->name, name))
-			return table;
-	return NULL;
 }
 
 /* `prefix`: of its name, "limits." */

@@ -50,6 +50,15 @@ static int bad(const char **ret_error, const char *error, struct err *err, const
 	return err_set(err, ERR_INVALID, "%s", text);
 }
 
+/* Of a document (`id`), or of a client that registers as `type`. */
+static bool good_redirect(const struct config *config, const char *id, const char *type, const char *uri)
+{
+	if (!oauth_redirect_allowed(config, uri))
+		return false;
+	return id != NULL ? oauth_redirect_of_document(config, id, uri)
+			  : type == NULL || !streq(type, "web") || !oauth_redirect_loopback(uri);
+}
+
 /* Without `id` each address must be good; of a document those that are not are passed over. */
 static int take_redirects(const struct config *config, struct json_object *body, const char *id,
 			  struct store_oauth_client *client, struct err *err)
@@ -66,11 +75,8 @@ static int take_redirects(const struct config *config, struct json_object *body,
 		struct json_object *item = json_object_array_get_idx(given, i);
 		const char *uri = json_object_is_type(item, json_type_string) ? json_object_get_string(item) : "";
 		const bool whole = strlen(uri) == (size_t)json_object_get_string_len(item);
-		const bool good = whole && oauth_redirect_allowed(config, uri) &&
-				  (id == NULL || oauth_redirect_of_document(config, id, uri)) &&
-				  !(id == NULL && type != NULL && streq(type, "web") && oauth_redirect_loopback(uri));
 
-		if (good)
+		if (whole && good_redirect(config, id, type, uri))
 			json_object_array_add(kept, json_object_new_string(uri));
 		else if (id == NULL)
 			return err_set(
