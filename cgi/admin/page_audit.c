@@ -226,7 +226,7 @@ static void put_verdict(struct html *html, const char *name, struct json_object 
 	const bool holds = state && streq(state, "holds"), broken = !state || streq(state, "broken");
 
 	html_put(html,
-		 "<tr><th scope=\"row\">{}</th><td><span class=\"badge {}\">{}</span></td><td class=\"n\">{}</td>"
+		 "<tr><th scope=\"row\">{}</th><td><span class=\"badge {}\">{}</span></td><td class=\"n mid\">{}</td>"
 		 "<td class=\"name\">{}</td></tr>\n",
 		 html_text(name), html_text(holds ? "good" : broken ? "bad" : "quiet"), html_text(state),
 		 html_number(json_object_get_int64(json_get(verdict, "checked", json_type_int))), html_text(text));
@@ -257,7 +257,7 @@ static int verify(struct admin_page *page, struct err *err)
 		 html_number(json_object_get_int64(json_get(report, "entries", json_type_int))));
 	admin_page_time(page, page->now_us);
 	html_put(&page->html, ".</p>\n");
-	admin_page_table(page, "", "Verdict|State|Checked=n|Finding");
+	admin_page_table(page, "", "Verdict|State|Checked=n mid|Finding");
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
 		put_verdict(&page->html, names[i], json_get(report, names[i], json_type_object));
 	html_put(&page->html,
