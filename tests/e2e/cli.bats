@@ -138,9 +138,9 @@ Operate a server" ]
 	echo '{"mcpServers": {}}' >upstream.json
 	chmod 600 upstream.json
 	echo '{"data_dir": "data", "upstream": {"file": "upstream.json"}}' >config.json
-	sallyport token add --config config.json --owner ann >token
+	sallyport token add --config config.json --owner ann >text
 	sallyport checkpoint --state signer --init test.example/audit >vkey
-	sallyport checkpoint --config config.json --state signer >checkpoint
+	sallyport checkpoint --config config.json --state signer >signed
 	cat >table <<-END
 		audit certificate --owner ann
 		audit certificate --checkpoint nowhere
