@@ -330,6 +330,13 @@ bundle: deps-debian
 	@$(SUBMAKE) all
 	@bundle/pack $(BIN) build/bundle $(BUNDLE_NAME) $(BUNDLE_URL)
 
+# An OCI image of the Debian package, with what programs may import (docs/operator.md, "In a container").
+IMAGE_PACKAGES ?= python3-matplotlib python3-numpy python3-pandas python3-requests
+image:
+	@.ci/deps image
+	@DH_OPTIONS=-psallyport $(SUBMAKE) deb
+	@bundle/image $(DEB)/sallyport_*.deb build/image/sallyport.oci.tar $(IMAGE_PACKAGES)
+
 help:
 	@echo 'make conformance          only the official MCP conformance suite; make run PROFILE=conformance serves its fixtures'
 	@echo 'make run [PORT=8080]      build and serve on loopback, in the foreground; OAUTH=builtin: clients can sign in'
@@ -347,12 +354,13 @@ help:
 	@echo 'make picture              draw docs/first-run.svg anew, from a real start and a real call'
 	@echo 'make deb                  Debian packages, in build/deb'
 	@echo 'make bundle               an MCP bundle for desktop clients, and server.json for registries, in build/bundle'
+	@echo 'make image                an OCI image, in build/image'
 	@echo 'make install [PREFIX=/usr/local DESTDIR=]   programs, runners, man pages (docs/operator.md)'
 
 clean:
 	rm -rf build
 
 -include $(shell find $(addprefix $(B)/,obj tests fuzz bench) -name '*.d' 2>/dev/null)
-.PHONY: all man recorded unit fuzz lint admin-test agents-test data-test probe-table slurm-test stress deps deps-debian deps-npm deps-run port-free run chart picture test conformance bench bundle install help clean FORCE
+.PHONY: all man recorded unit fuzz lint admin-test agents-test data-test probe-table slurm-test stress deps deps-debian deps-npm deps-run port-free run chart picture test conformance bench bundle image install help clean FORCE
 .SUFFIXES:
 .DELETE_ON_ERROR:

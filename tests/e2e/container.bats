@@ -75,6 +75,15 @@ call() {
 	[ "$(sqlite3 -readonly "$SHARE/state/sallyport.db" "SELECT verdict FROM execution ORDER BY id DESC LIMIT 1")" = OK ]
 }
 
+# A call from inside, where there is no curl: calls_by_python CONTAINER TOKEN -> the reply
+calls_by_python() {
+	podman_ exec --env TOKEN="$2" "$1" /usr/bin/python3 -c 'import json, os, urllib.request as u
+body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "run_code", "arguments": {"conversationId": "c", "language": "python", "code": "print(6*7)"}}}
+r = u.Request("http://127.0.0.1:8080/mcp", json.dumps(body).encode(), {"Authorization": "Bearer " + os.environ["TOKEN"], "Content-Type": "application/json",
+    "Accept": "application/json, text/event-stream"})
+print(u.urlopen(r).read().decode())'
+}
+
 # A root file system made as the page says, with the package in it. Two things are the test's: no network, and what this machine allows.
 @test "the page's commands: a container from Debian's packages (TEST_VM=all)" {
 	[ "${TEST_VM:-}" = all ] || skip "TEST_VM=all (it makes a root file system, which takes minutes)"
@@ -95,11 +104,29 @@ call() {
 	sp_until "$(podman_ inspect --format "{{.State.Pid}}" "$PAGE")" serves || { podman_ logs "$PAGE" && false; }
 	typed "$BATS_TEST_TMPDIR/exec"
 	cat "$BATS_TEST_TMPDIR/said"
-	podman_ exec --env TOKEN="$(grep -oE 'sp_alice_[A-Za-z0-9_-]+' "$BATS_TEST_TMPDIR/said" | head -1)" "$PAGE" /usr/bin/python3 -c 'import json, os, urllib.request as u
-body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "run_code", "arguments": {"conversationId": "c", "language": "python", "code": "print(6*7)"}}}
-r = u.Request("http://127.0.0.1:8080/mcp", json.dumps(body).encode(), {"Authorization": "Bearer " + os.environ["TOKEN"], "Content-Type": "application/json",
-    "Accept": "application/json, text/event-stream"})
-print(u.urlopen(r).read().decode())' | tee "$BATS_TEST_TMPDIR/reply"
+	calls_by_python "$PAGE" "$(grep -oE 'sp_alice_[A-Za-z0-9_-]+' "$BATS_TEST_TMPDIR/said" | head -1)" | tee "$BATS_TEST_TMPDIR/reply"
+	jq -e '.result.content[0].text == "42\n"' "$BATS_TEST_TMPDIR/reply"
+	podman_ rm --force --time 20 "$PAGE"
+}
+
+# The archive is loaded into a store of its own: nothing of the store that made it is in it.
+@test "the image that make image makes serves (TEST_VM=all)" {
+	[ "${TEST_VM:-}" = all ] || skip "TEST_VM=all (it makes a root file system, which takes minutes)"
+	local PAGE=sallyport-image-$$ limits deb=$BATS_FILE_TMPDIR/deb made=$BATS_FILE_TMPDIR/made podman
+	limits="--ulimit nofile=$(ulimit -Hn):$(ulimit -Hn) --ulimit nproc=4096:4096"
+	[ -d "$deb" ] || DH_OPTIONS=-psallyport make deb DEB="$deb" >"$BATS_TEST_TMPDIR/deb.log" 2>&1 || { tail "$BATS_TEST_TMPDIR/deb.log" && false; }
+	mkdir "$BATS_TEST_TMPDIR/bin"
+	podman="$(command -v podman) --runtime runc --cgroup-manager cgroupfs"
+	printf '#!/bin/sh\nexec %s "$@"\n' "$podman --root $made --runroot $made-run" >"$BATS_TEST_TMPDIR/bin/podman"
+	chmod +x "$BATS_TEST_TMPDIR/bin/podman"
+	PATH=$BATS_TEST_TMPDIR/bin:$PATH bundle/image "$deb"/sallyport_*.deb "$BATS_FILE_TMPDIR/sallyport.oci.tar" 3>&-
+	printf '#!/bin/sh\nexec %s "$@"\n' "$podman --root $BATS_FILE_TMPDIR/podman --runroot $BATS_FILE_TMPDIR/podman-run" >"$BATS_TEST_TMPDIR/bin/podman"
+	sp_page image | sed -e "s|build/image|$BATS_FILE_TMPDIR|; s|--name sallyport |--name $PAGE |; s|sallyport:/var/lib|$PAGE:/var/lib|" \
+		-e "s|--publish [^ ]*|--network none $limits|" >"$BATS_TEST_TMPDIR/run"
+	PATH=$BATS_TEST_TMPDIR/bin:$PATH bash -eux "$BATS_TEST_TMPDIR/run" 3>&-
+	serves() { podman_ exec "$PAGE" /usr/bin/python3 -c 'import urllib.request as u; u.urlopen("http://127.0.0.1:8080/healthz")' 2>/dev/null; }
+	sp_until "$(podman_ inspect --format "{{.State.Pid}}" "$PAGE")" serves || { podman_ logs "$PAGE" && false; }
+	calls_by_python "$PAGE" "$(podman_ exec "$PAGE" runuser -u sallyport -- sallyport token add --owner alice)" | tee "$BATS_TEST_TMPDIR/reply"
 	jq -e '.result.content[0].text == "42\n"' "$BATS_TEST_TMPDIR/reply"
 	podman_ rm --force --time 20 "$PAGE"
 }
