@@ -31,7 +31,7 @@ static void make_hash(void)
 	uint8_t sum[SHA256_SIZE];
 	struct buf out;
 
-	sha256_bytes(oauth_page_css, (size_t)(oauth_page_css_end - oauth_page_css), sum);
+	sha256_bytes(oauth_page_css, strlen(oauth_page_css), sum);
 	buf_init_room(&out, style_hash, sizeof(style_hash));
 	base64_encode(&out, sum, sizeof(sum));
 }
@@ -67,7 +67,7 @@ static void begin(struct http_exchange *exchange, struct html *html, int status,
 	if (to)
 		html_put(html, "<meta http-equiv=\"refresh\" content=\"0;url={}\">\n", html_text(to));
 	html_put(html, "<title>{} – Sallyport</title>\n<style>", html_text(title));
-	buf_add(&reply->body, oauth_page_css, (size_t)(oauth_page_css_end - oauth_page_css));
+	buf_puts(&reply->body, oauth_page_css);
 	html_put(html, "</style>\n</head>\n<body>\n<main>\n<p class=\"brand\">Sallyport</p>\n<h1>{}</h1>\n",
 		 html_text(title));
 }

@@ -50,13 +50,22 @@ static int bad(const char **ret_error, const char *error, struct err *err, const
 	return err_set(err, ERR_INVALID, "%s", text);
 }
 
-/* Of a document (`id`), or of a client that registers as `type`. */
-static bool good_redirect(const struct config *config, const char *id, const char *type, const char *uri)
+/* "" where it is no text, or one with a NUL in it. */
+static const char *whole_text(struct json_object *item)
+{
+	const char *text = json_object_is_type(item, json_type_string) ? json_object_get_string(item) : "";
+
+	return strlen(text) == (size_t)json_object_get_string_len(item) ? text : "";
+}
+
+/* May the client name this address? `id` NULL: it registers itself, as an application of this type. */
+static bool may_name(const struct config *config, const char *id, const char *type, const char *uri)
 {
 	if (!oauth_redirect_allowed(config, uri))
 		return false;
-	return id != NULL ? oauth_redirect_of_document(config, id, uri)
-			  : type == NULL || !streq(type, "web") || !oauth_redirect_loopback(uri);
+	if (id != NULL)
+		return oauth_redirect_of_document(config, id, uri);
+	return type == NULL || !streq(type, "web") || !oauth_redirect_loopback(uri);
 }
 
 /* Without `id` each address must be good; of a document those that are not are passed over. */
@@ -73,10 +82,9 @@ static int take_redirects(const struct config *config, struct json_object *body,
 		return err_set(err, ERR_INVALID, "redirect_uris must be a list of 1 to %zu addresses", most);
 	for (size_t i = 0; i < json_object_array_length(given); i++) {
 		struct json_object *item = json_object_array_get_idx(given, i);
-		const char *uri = json_object_is_type(item, json_type_string) ? json_object_get_string(item) : "";
-		const bool whole = strlen(uri) == (size_t)json_object_get_string_len(item);
+		const char *uri = whole_text(item);
 
-		if (whole && good_redirect(config, id, type, uri))
+		if (may_name(config, id, type, uri))
 			json_object_array_add(kept, json_object_new_string(uri));
 		else if (id == NULL)
 			return err_set(
