@@ -151,6 +151,11 @@ ROUTES='
 	GET /.well-known/oauth-protected-resource 404 404 404 404 404
 	GET /.well-known/oauth-protected-resource/mcp 404 404 404 404 404
 	GET /.well-known/oauth-protected-resource/sse 404 404 404 404 404
+	GET /.well-known/oauth-authorization-server 404 404 404 404 404
+	GET /authorize 404 404 404 404 404
+	POST /token 404 404 404 404 404
+	POST /revoke 404 404 404 404 404
+	POST /register 404 404 404 404 404
 	GET /healthz 200 200 200 200 200
 	GET /readyz 200 200 200 200 200
 	GET /metrics 200 200 200 200 200
