@@ -100,6 +100,7 @@ print(u.urlopen(r).read().decode())'
 		-e "s|--publish [^ ]*|--network none $limits|" -e '/^podman exec/d' >"$BATS_TEST_TMPDIR/run"
 	sp_page container | sed -n "s|^podman exec sallyport |podman exec $PAGE |p" >"$BATS_TEST_TMPDIR/exec"
 	typed "$BATS_TEST_TMPDIR/run"
+	# shellcheck disable=SC2317 # sp_until calls it
 	serves() { podman_ exec "$PAGE" /usr/bin/python3 -c 'import urllib.request as u; u.urlopen("http://127.0.0.1:8080/healthz")' 2>/dev/null; }
 	sp_until "$(podman_ inspect --format "{{.State.Pid}}" "$PAGE")" serves || { podman_ logs "$PAGE" && false; }
 	typed "$BATS_TEST_TMPDIR/exec"

@@ -148,7 +148,7 @@ url() { echo "https://sallyport.example.org$1"; }
 	[ "${lines[0]}" = "Sallyport does not answer now. Wait a moment and load this page again." ]
 	[ "${lines[1]}" = "503 text/plain no-store default-src 'none'; frame-ancestors 'none'" ]
 	# The twenty of the burst and one are for all of them together; /mcp of the same address goes on.
-	for n in {1..21}; do fetch -H 'X-Client: 203.0.113.2' -o /dev/null -d x "$(url /register)"; done
+	for _ in {1..21}; do fetch -H 'X-Client: 203.0.113.2' -o /dev/null -d x "$(url /register)"; done
 	for path in /token /register /revoke; do
 		run fetch -H 'X-Client: 203.0.113.2' -d x -w '\n%{http_code} %{content_type} %header{retry-after} %header{access-control-allow-origin}' "$(url $path)"
 		echo "$output"

@@ -83,6 +83,7 @@ legacy() {
 
 @test "a token needs the scope that reading needs" {
 	SP_TOKEN=$("$SP_BIN/sallyport" token add --config "$SP_CONFIG" --owner alice --scope run)
+	export SP_TOKEN
 	for method in skills/list skills/get resources/directory/read; do
 		legacy "$method" '{"uri":"skill://grade/SKILL.md"}'
 		[ "$SP_STATUS" = 403 ]

@@ -68,7 +68,7 @@ worker() { cat "$FOLDER/port.$1"; }
 		[ "$(curl -s -o /dev/null -w '%{http_code}' "http://127.0.0.1:$(worker 1)/$path" -d '{}')" = 404 ]
 	done
 	[ "$(curl -s -o /dev/null -w '%{http_code}' "http://127.0.0.1:$(worker 1)/t/wrong/run_code" -d '{}')" = 401 ]
-	! grep -rq wrong "$FOLDER/w1/log"
+	run -1 grep -rq wrong "$FOLDER/w1/log"
 	[ "$(cat "$SHARED/addr_127.0.0.1_$(worker 1).txt")" = "127.0.0.1:$(worker 1)" ]
 }
 
@@ -152,6 +152,7 @@ woken() { # the program wherever it runs; true when its answer has come
 @test "command lines that are wrong" {
 	local line
 	while read -r line; do
+		# shellcheck disable=SC2086 # words
 		run -2 "$SP_BIN/sallyport" worker $line
 		echo "$line: $output"
 	done <<-END
