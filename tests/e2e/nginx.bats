@@ -134,7 +134,7 @@ url() { echo "https://sallyport.example.org$1"; }
 }
 
 @test "signing in has limits and errors of its own" {
-	local path n
+	local path
 	for path in /token /register /revoke; do
 		run fetch -H 'X-Client: 203.0.113.1' -d grant_type=x -w '\n%{http_code} %{content_type} %header{retry-after} %header{cache-control} %header{access-control-allow-origin}' "$(url $path)"
 		echo "$output"
