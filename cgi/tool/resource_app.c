@@ -31,7 +31,7 @@ static int read_page(struct mcp_call *call, const char *uri, struct json_object 
 	json_add(meta, "ui", ui);
 	json_add_string(content, "uri", uri);
 	json_add_string(content, "mimeType", MCP_APP_TYPE);
-	json_add(content, "text", json_object_new_string_len(app_run, (int)(app_run_end - app_run)));
+	json_add(content, "text", json_object_new_string(app_run));
 	json_add(content, "_meta", meta);
 	json_object_array_add(contents, content);
 	return 0;

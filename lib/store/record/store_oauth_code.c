@@ -279,8 +279,9 @@ static int take_parent(struct store_txn *txn, const char *id, struct store_token
 
 	if (found < 0)
 		return found;
-	store_token_read(&q, &parent);
-	if (parent.revoked_us != 0 || (parent.expires_us != 0 && parent.expires_us <= store_txn_now(txn)))
+	if (found > 0)
+		store_token_read(&q, &parent);
+	if (found == 0 || parent.revoked_us != 0 || (parent.expires_us != 0 && parent.expires_us <= store_txn_now(txn)))
 		return err_set(err, ERR_DENIED, "the token that approved this was revoked or has expired");
 	if (parent.expires_us != 0)
 		grant->expires_us = MIN(grant->expires_us, parent.expires_us);
