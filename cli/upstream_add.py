@@ -251,7 +251,7 @@ def check(names, wait):
     until = time.monotonic() + WAIT_SECONDS
     while True:
         told = subprocess.run([*command, "--json"], capture_output=True, text=True)
-        rows = json.loads(told.stdout) if told.stdout.startswith("[") else []
+        rows = [json.loads(line) for line in told.stdout.splitlines()]
         own = [row for row in rows if row["server"] in names]
         late = not own or any(re.search(r"not a folder of upstream\.binds|jailer|connect", row["about"]) for row in own if row["state"] != "ok")
         if not late or not wait or time.monotonic() > until:

@@ -146,7 +146,7 @@ static int check_url(const struct oauth_fetch *what, struct err *err)
 	struct host_url url;
 
 	if (host_url_parse(what->url, &url) < 0 || !url.secure ||
-	    (what->trust != OAUTH_FETCH_OPERATOR && !str_starts(what->url, "https://")))
+	    (what->trust >= OAUTH_FETCH_STRANGER && !str_starts(what->url, "https://")))
 		return err_set(err, ERR_DENIED, "the address must begin with https://");
 	return 0;
 }

@@ -25,7 +25,7 @@ struct oauth_fetch {
 	const char *user, *password; /* Basic, form-encoded here; NULL: none */
 	const char *ca_file;         /* PEM, instead of the system's; NULL or "": the system's */
 	size_t max;
-	enum oauth_fetch_trust {
+	enum oauth_fetch_trust { /* who named the address; from STRANGER on it must be https */
 		OAUTH_FETCH_OPERATOR,	   /* any address */
 		OAUTH_FETCH_PUBLIC,	   /* public addresses, any port */
 		OAUTH_FETCH_STRANGER,	   /* public addresses, port 443 */

@@ -63,12 +63,12 @@ describe('the example server of the official SDK', () => {
 		assert.equal(statSync(loginFile(at, 'demo')).mode & 0o777, 0o600);
 		assert.equal(statSync(path.join(at.data, 'logins')).mode & 0o777, 0o700);
 		assert.ok(!`${stdout}${stderr}${page}`.includes(token));
-		assert.equal(JSON.parse((await upstream(at, ['list', '--json'])).stdout)[0].kind, 'http, signed in');
+		assert.equal(JSON.parse((await upstream(at, ['list', '--json'])).stdout).kind, 'http, signed in');
 		const called = await upstream(at, ['call', 'demo', 'greet', '{"name":"Ann"}']);
 		assert.equal(called.code, 0, called.stderr);
 		assert.match(called.stdout, /Hello, Ann!/);
 		assert.equal((await upstream(at, ['logout', 'demo'])).code, 0);
-		assert.equal(JSON.parse((await upstream(at, ['list', '--json'])).stdout)[0].kind, 'http');
+		assert.equal(JSON.parse((await upstream(at, ['list', '--json'])).stdout).kind, 'http');
 		assert.match((await upstream(at, ['check'])).stdout, /it asks for a sign-in/);
 	});
 	test('the address that the browser ended at can be pasted', async () => {

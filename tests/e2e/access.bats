@@ -152,6 +152,7 @@ ROUTES='
 	GET /.well-known/oauth-protected-resource/mcp 404 404 404 404 404
 	GET /.well-known/oauth-protected-resource/sse 404 404 404 404 404
 	GET /.well-known/oauth-authorization-server 404 404 404 404 404
+	GET /mcp/server-card 200 200 200 200 200
 	GET /authorize 404 404 404 404 404
 	POST /token 404 404 404 404 404
 	POST /revoke 404 404 404 404 404

@@ -185,7 +185,11 @@ Operate a server" ]
 		tag good $id
 		token revoke $id
 		undo $id
+		client block nowhere
+		client remove nowhere
 		upstream add --paste nowhere
+		upstream login nowhere
+		upstream logout nowhere
 		upstream tools nowhere
 		upstream accept nowhere
 		upstream call nowhere tool
@@ -203,8 +207,8 @@ Operate a server" ]
 	[ "$wrong" = 0 ]
 	# The others take neither; but each reads a configuration.
 	run comm -23 <(commands | sort) <(cut -d' ' -f1 table | sort -u)
-	[ "$(xargs <<<"$output")" = "doctor gc help log owners ps run setup stats version" ]
-	for command in doctor gc log ps stats verify "owners list"; do
+	[ "$(xargs <<<"$output")" = "doctor gc help log login-code owners ps run setup stats version worker" ]
+	for command in doctor gc log ps stats verify "owners list" "client list" "login-code --owner ann"; do
 		# shellcheck disable=SC2086 # a verb is a word of its own
 		run -3 sallyport $command --config nowhere.json
 	done
