@@ -248,7 +248,7 @@ no_pass() {
 	[[ $stderr == *"shard 3 of 3 is missing"* ]]
 	grade 2 --merge part1.db --shard 1/3 tasks.jsonl
 	grade 2 --shard 4/3 tasks.jsonl
-	grade 2 --shard 1/3 "$PACKAGES/sums"
+	grade 2 --shard 1/3 "$SP_ROOT/tests/data/packages/sums"
 	# Only the failed one runs again, and is all that --quiet prints.
 	grade 1 --results all.db tasks.jsonl --samples samples.jsonl --quiet
 	[ "$(jq -c 'select(.task_id) | [.task_id, .verdict]' <<<"$output")" = '["Small/2","WA"]' ]

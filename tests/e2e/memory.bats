@@ -203,8 +203,9 @@ search() {
 	SP_BIN=$SP_DIR/bin sp_start_gateway
 	readable() { "${unprivileged[@]}" head -c 1 "/proc/$1/maps"; }
 	"${unprivileged[@]}" sleep "$SP_DEADLINE" 3>&- &
-	sp_until "$!" readable "$!" # a process that is dumpable
-	kill "$!"
+	local sleeper=$!
+	sp_until "$sleeper" readable "$sleeper" # a process that is dumpable
+	kill "$sleeper"
 	run ! readable "$SP_GATEWAY_PID"
 	[[ $output == *"Permission denied"* ]]
 }

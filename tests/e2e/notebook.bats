@@ -65,7 +65,7 @@ S='{"session": true}'
 
 @test "a chart has characters of Chinese, Japanese and Korean" {
 	fc-list 2>/dev/null | grep -qi wqy || [ -e /usr/share/fonts/truetype/wqy ] || skip "no font: make deps"
-	runs python $'import matplotlib.pyplot as plt\nplt.title("中文 日本語")\nplt.savefig("c.png");' ''
+	runs python $'import matplotlib.pyplot as plt\nplt.title("中文 日本語")\nplt.savefig("c.png");' '' '{"conversationId": "chart"}'
 	[ "$(sp_get details.stderr)" = '' ]
 }
 
