@@ -101,13 +101,14 @@ static char *what_it_cannot_see(const struct pipe_wire *wire, const char *text)
 				       (int)length, path);
 }
 
-/* All that is known of it, without its secrets. */
+/* All that is known of it, without its secrets. Of a server that was ready it may hold what owners sent, which no log
+ * has. */
 static void tell_operator(const struct pipe_wire *wire)
 {
 	const size_t start = wire->n_errors > LOGGED ? wire->n_errors - LOGGED : 0;
 	auto_buf struct buf shown = {0};
 
-	if (wire->connection == NULL || wire->n_errors == 0)
+	if (wire->connection == NULL || wire->n_errors == 0 || wire->connection->state == CONNECTION_READY)
 		return;
 	buf_init(&shown, SIZE_MAX);
 	mask_bytes(wire->connection->mask, wire->errors + start, wire->n_errors - start, &shown);

@@ -195,7 +195,10 @@ made_older() {
 	local db=$SP_DIR/$1/sallyport.db
 	sqlite3 "$db" "SELECT 'DROP ' || type || ' ' || name || ';' FROM sqlite_schema WHERE type IN ('view', 'trigger')" | sqlite3 "$db"
 	sqlite3 "$db" "ALTER TABLE execution DROP COLUMN door; ALTER TABLE execution DROP COLUMN caller; ALTER TABLE execution DROP COLUMN grading;
-		PRAGMA user_version = 26"
+		DROP TABLE oauth_token; DROP TABLE oauth_code; DROP TABLE oauth_login; DROP TABLE oauth_client;
+		DROP TABLE oauth_grant; PRAGMA writable_schema = ON;
+		UPDATE sqlite_schema SET sql = replace(substr(sql, 1, instr(sql, 'text_kb') - 1), 'servers    TEXT,', 'servers    TEXT') || ') STRICT'
+			WHERE name = 'token'; PRAGMA user_version = 26"
 }
 
 @test "backup, restore, export, import and upgrade leave the old or the new behind a power cut" {
@@ -218,5 +221,5 @@ made_older() {
 	"${cli[@]}" verify --blobs --config "$SP_DIR/into.json"
 	"${cli[@]}" verify --blobs --config "$SP_DIR/back.json"
 	made_older back
-	carried upgrade back 25:3 26:3 "${cli[@]}" stdio --config "$SP_DIR/back.json" </dev/null
+	carried upgrade back 26:3 27:3 "${cli[@]}" stdio --config "$SP_DIR/back.json" </dev/null
 }
