@@ -59,7 +59,6 @@ static const struct cli_option grade_options_table[] = {
 	{.name = "shard", .type = CLI_STRING, .offset = offsetof(struct grade_options, shard), .value = "K/N",
 	 .help = "TASKS: grade only the Kth of N parts; /N: the batch system sets K"},
 	{.name = "merge", .type = CLI_STRINGS, .offset = offsetof(struct grade_options, merge), .value = "FILE",
-	 .input = true,
 	 .help = "TASKS: run nothing, report the results that shards stored in FILE; repeatable"},
 	{0},
 };

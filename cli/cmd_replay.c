@@ -43,7 +43,7 @@ static const struct cli_option replay_options_table[] = {
 	{.name = "fail-fast", .type = CLI_FLAG, .offset = FIELD(fail_fast), .help = "stop at the first difference"},
 	{.name = "shard", .type = CLI_STRING, .offset = FIELD(shard), .value = "K/N",
 	 .help = "run only the Kth of N parts; /N: the batch system sets K"},
-	{.name = "merge", .type = CLI_STRINGS, .offset = FIELD(merge), .value = "FILE", .input = true,
+	{.name = "merge", .type = CLI_STRINGS, .offset = FIELD(merge), .value = "FILE",
 	 .help = "run nothing, report the results that shards stored in FILE; repeatable"},
 	{.name = "runner", .type = CLI_STRINGS, .offset = FIELD(runners), .value = "NAME=PATH",
 	 .help = "use the interpreter at PATH for the language NAME; repeatable: one replay follows the other"},

@@ -131,7 +131,7 @@ Operate a server" ]
 	[[ $output == *SALLYPORT_FROB* ]]
 }
 
-# Of each command that takes a path or an id, one that is not there. `run` has exit codes of its own, see there; a filter that selects nothing is fine.
+# Of each command that takes a path or an id, one that is not there. `run` has exit codes of its own, see there; a filter that selects nothing is fine, and a shard that is not there is 5.
 @test "what does not exist is exit code 3 in every command" {
 	local id=01932c00-0000-7000-8000-000000000000 line words wrong=0 command
 	mkdir data
@@ -157,7 +157,6 @@ Operate a server" ]
 		forget --yes --owner ann --conversation chat
 		forget --yes --execution $id
 		grade nowhere
-		grade --merge nowhere -
 		grade --samples nowhere -
 		grade --checkers nowhere -
 		import nowhere
@@ -168,7 +167,6 @@ Operate a server" ]
 		prove --output proof $id
 		prove --tiles tiles --checkpoint nowhere
 		replay $id
-		replay --all --merge nowhere
 		replay --all --old-runners nowhere
 		replay --all --live --upstream nowhere
 		replay --all --normalisers nowhere

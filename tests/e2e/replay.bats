@@ -337,7 +337,7 @@ policy_of_replay() {
 	[ "$(on tag nightly --language python | jq -c .)" = '{"tag":"nightly","executions":2,"changed":2}' ]
 	[ "$(on tag nightly "$one" | jq .changed)" = 0 ]
 	[ "$(on tag v1.2:smoke/a "${one:0:30}" | jq .changed)" = 1 ]
-	[ "$(on tag | jq -c '[.[] | [.tag, .executions]]')" = '[["nightly",2],["v1.2:smoke/a",1]]' ]
+	[ "$(on tag | jq -sc '[.[] | [.tag, .executions]]')" = '[["nightly",2],["v1.2:smoke/a",1]]' ]
 	[ "$(codes --tag nightly)" = "print(one) print(two)" ]
 	[ "$(codes --tag v1.2:smoke/a)" = "print(one)" ]
 	[ "$(codes --tag none)" = "" ]
@@ -352,13 +352,13 @@ policy_of_replay() {
 	[ "$(on tag --remove nightly "$one" | jq .changed)" = 1 ]
 	[ "$(codes --tag nightly)" = "print(two)" ]
 	[ "$(on tag --remove nightly --all | jq -c '[.executions, .changed]')" = '[3,1]' ]
-	[ "$(on tag | jq -c 'map(.tag)')" = '["other","v1.2:smoke/a"]' ]
+	[ "$(on tag | jq -sc 'map(.tag)')" = '["other","v1.2:smoke/a"]' ]
 	# What is wrong changes nothing.
 	for name in "" "a b" "a,b" "$(printf 'x%.0s' {1..65})"; do run -2 on tag "$name" --all; done
 	run -2 on tag good
 	run -2 on tag --remove
 	run -3 on tag good 00000000-0000-7000-8000-000000000000
-	[ "$(on tag | jq length)" = 2 ]
+	[ "$(on tag | jq -s length)" = 2 ]
 	run -0 "${cli[@]}" verify --config "$SP_CONFIG"
 	[ "$(sp_sql "SELECT count(*) FROM audit WHERE kind = 'admin.act'")" = 5 ]
 }

@@ -143,8 +143,7 @@ changedsmall" ]
 	cli 2 replay --all --bless
 	cli 2 replay --all --reason why
 	cli 2 replay --all --force
-	: >"$SP_DIR/x"
-	cli 2 replay --all --bless --reason why --merge "$SP_DIR/x"
+	cli 2 replay --all --bless --reason why --merge x
 	cli 2 replay --all --bless --reason "$(printf '%5000s' x)"
 	export CI=true
 	cli 2 replay --all --bless --reason why
