@@ -4,6 +4,7 @@
 
 bats_require_minimum_version 1.5.0
 load lib.bash
+load gateway.bash
 
 setup_file() {
 	sp_setup
@@ -11,19 +12,6 @@ setup_file() {
 	sp_start_jailer
 	sp_start_gateway
 	sp_two_owners
-}
-
-teardown_file() {
-	sp_teardown
-}
-
-# modern METHOD PARAMS [NAME]: a request of 2026-07-28; PARAMS is '"uri":"…",' or empty.
-modern() {
-	local named=()
-	[ -z "${3:-}" ] || named=(HTTP_MCP_NAME="$3")
-	printf '{"jsonrpc":"2.0","id":1,"method":"%s","params":{%s"_meta":{%s,%s}}}' "$1" "$2" \
-		'"io.modelcontextprotocol/protocolVersion":"2026-07-28"' '"io.modelcontextprotocol/clientCapabilities":{}' |
-		sp_http POST /mcp HTTP_MCP_PROTOCOL_VERSION=2026-07-28 HTTP_MCP_METHOD="$1" "${named[@]}"
 }
 
 read_uri() {
