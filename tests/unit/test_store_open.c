@@ -142,7 +142,7 @@ static void plans(void **state)
 				 strstr(sql, "search MATCH") != NULL ||
 				 str_starts(sql, "SELECT verdict, count(*)") ||
 				 str_starts(sql, "SELECT name, (SELECT count(*) FROM token") || /* all owners */
-				 str_starts(sql, "SELECT o.owner, coalesce(usage.bytes");
+				 str_starts(sql, "SELECT o.owner, coalesce(o.bytes"); /* all owners */
 			for (size_t j = 0; j < ARRAY_SIZE(scans); j++)
 				wanted = wanted || str_starts(step, scans[j]);
 			if (!wanted)
