@@ -271,7 +271,7 @@ static int check_code(const struct code *code, int found, const struct store_oau
 static int take_parent(struct store_txn *txn, const char *id, struct store_token *grant, struct err *err)
 {
 	auto_query struct query q = query_begin(txn->conn, SQL_TOKEN_FIND);
-	struct store_token parent;
+	struct store_token parent = {.revoked_us = 1}; /* if it is gone */
 
 	query_bind_text(&q, ":from", id);
 	query_bind_text(&q, ":to", STORE_ID_ABOVE);
@@ -281,7 +281,7 @@ static int take_parent(struct store_txn *txn, const char *id, struct store_token
 		return found;
 	if (found > 0)
 		store_token_read(&q, &parent);
-	if (found == 0 || parent.revoked_us != 0 || (parent.expires_us != 0 && parent.expires_us <= store_txn_now(txn)))
+	if (parent.revoked_us != 0 || (parent.expires_us != 0 && parent.expires_us <= store_txn_now(txn)))
 		return err_set(err, ERR_DENIED, "the token that approved this was revoked or has expired");
 	if (parent.expires_us != 0)
 		grant->expires_us = MIN(grant->expires_us, parent.expires_us);
