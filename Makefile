@@ -324,18 +324,18 @@ deb: deps-npm
 	@lintian --fail-on error --tag-display-limit 0 --suppress-tags bogus-mail-host,bogus-mail-host-in-debian-changelog $(DEB)/*.changes
 	@ls $(DEB)/*.deb
 
-# What desktop clients and registries take (bundle/pack): build/bundle/sallyport.mcpb and server.json. BUNDLE_URL: where the bundle will be published.
+# What desktop clients and registries take (debian/bundle/pack): build/bundle/sallyport.mcpb and server.json. BUNDLE_URL: where the bundle will be published.
 BUNDLE_NAME ?= io.github.sallyport/sallyport
 bundle: deps-debian
 	@$(SUBMAKE) all
-	@bundle/pack $(BIN) build/bundle $(BUNDLE_NAME) $(BUNDLE_URL)
+	@debian/bundle/pack $(BIN) build/bundle $(BUNDLE_NAME) $(BUNDLE_URL)
 
 # An OCI image of the Debian package, with what programs may import (docs/operator.md, "In a container").
 IMAGE_PACKAGES ?= python3-matplotlib python3-numpy python3-pandas python3-requests
 image:
 	@.ci/deps image
 	@DH_OPTIONS=-psallyport $(SUBMAKE) deb
-	@bundle/image $(DEB)/sallyport_*.deb build/image/sallyport.oci.tar $(IMAGE_PACKAGES)
+	@debian/bundle/image $(DEB)/sallyport_*.deb build/image/sallyport.oci.tar $(IMAGE_PACKAGES)
 
 help:
 	@echo 'make conformance          only the official MCP conformance suite; make run PROFILE=conformance serves its fixtures'

@@ -25,7 +25,7 @@ describe('the bundle', () => {
 		folder = mkdtempSync(path.join(tmpdir(), 'sp-bundle-'));
 		chmodSync(folder, 0o755);
 		bundle = path.join(folder, 'sallyport.mcpb');
-		const { code, stderr } = await run(path.join(root, 'bundle/pack'), [bin, folder, NAME, URL_OF_BUNDLE]);
+		const { code, stderr } = await run(path.join(root, 'debian/bundle/pack'), [bin, folder, NAME, URL_OF_BUNDLE]);
 		assert.equal(code, 0, stderr);
 	});
 	after(() => rmSync(folder, { recursive: true, force: true }));
@@ -55,7 +55,7 @@ describe('the bundle', () => {
 
 	test('the same programs make the same bundle', async () => {
 		const again = path.join(folder, 'again');
-		const { code } = await run(path.join(root, 'bundle/pack'), [bin, again, NAME]);
+		const { code } = await run(path.join(root, 'debian/bundle/pack'), [bin, again, NAME]);
 		assert.equal(code, 0);
 		assert.deepEqual(readFileSync(path.join(again, 'sallyport.mcpb')), readFileSync(bundle));
 		assert.equal(JSON.parse(readFileSync(path.join(again, 'server.json'), 'utf8')).packages, undefined);

@@ -120,7 +120,7 @@ print(u.urlopen(r).read().decode())'
 	podman="$(command -v podman) --runtime runc --cgroup-manager cgroupfs"
 	printf '#!/bin/sh\nexec %s "$@"\n' "$podman --root $made --runroot $made-run" >"$BATS_TEST_TMPDIR/bin/podman"
 	chmod +x "$BATS_TEST_TMPDIR/bin/podman"
-	PATH=$BATS_TEST_TMPDIR/bin:$PATH bundle/image "$deb"/sallyport_*.deb "$BATS_FILE_TMPDIR/sallyport.oci.tar" 3>&-
+	PATH=$BATS_TEST_TMPDIR/bin:$PATH debian/bundle/image "$deb"/sallyport_*.deb "$BATS_FILE_TMPDIR/sallyport.oci.tar" 3>&-
 	printf '#!/bin/sh\nexec %s "$@"\n' "$podman --root $BATS_FILE_TMPDIR/podman --runroot $BATS_FILE_TMPDIR/podman-run" >"$BATS_TEST_TMPDIR/bin/podman"
 	sp_page image | sed -e "s|build/image|$BATS_FILE_TMPDIR|; s|--name sallyport |--name $PAGE |; s|sallyport:/var/lib|$PAGE:/var/lib|" \
 		-e "s|--publish [^ ]*|--network none $limits|" >"$BATS_TEST_TMPDIR/run"
