@@ -82,8 +82,8 @@ static struct doors_call *call_of(struct doors_waiter *waiter)
 
 static void call_free(struct doors_call *call)
 {
-	if (call->asked)
-		call->door->clear(call->asked);
+	call->door->clear(call->asked);
+	free(call->asked);
 	buf_clear(&call->body);
 	free(call->address);
 	free(call);
@@ -213,9 +213,8 @@ void doors_serve(struct http_exchange *exchange, const struct door *door)
 
 	call->exchange = *exchange;
 	call->door = door;
-	if (files_change_body(&call->exchange, &call->body))
-		call->asked = door->take(call, &patience_us);
-	if (call->asked) {
+	call->asked = xcalloc(1, door->size);
+	if (files_change_body(&call->exchange, &call->body) && door->take(call, &patience_us) == 0) {
 		take_digest(call);
 		if (park(call, patience_us)) {
 			doors_repeat_came(&call->repeat);

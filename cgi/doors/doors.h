@@ -41,13 +41,14 @@ void doors_close(struct server *server);
 struct doors_call;
 struct door {
 	const char *name;
+	size_t size;   /* of call->asked, which begins as zeros */
 	size_t copies; /* of what a body consists of, in call->asked */
-	/* Takes the body apart, before it waits: call->asked, and how long its client waits for an answer. NULL: the
-	 * reply says what is wrong. */
-	void *(*take)(struct doors_call *call, int64_t *ret_patience_us);
+	/* Takes the body apart, before it waits: call->asked, and how long its client waits for an answer. Negative:
+	 * the reply says what is wrong. */
+	int (*take)(struct doors_call *call, int64_t *ret_patience_us);
 	void (*run)(struct doors_call *call);   /* has a place: runs it and makes the reply */
 	void (*late)(struct reply *reply);      /* "not begun, try again" */
-	void (*clear)(void *asked);
+	void (*clear)(void *asked); /* what it holds, also of one that was not taken to its end */
 };
 struct doors_call {
 	struct doors_waiter waiter;

@@ -17,19 +17,15 @@ static void clear(void *asked)
 	struct fusion_body *body = asked;
 
 	json_object_put(body->document);
-	free(body);
 }
 
-static void *take(struct doors_call *call, int64_t *ret_patience_us)
+static int take(struct doors_call *call, int64_t *ret_patience_us)
 {
-	struct fusion_body *body = xcalloc(1, sizeof(*body));
+	struct fusion_body *body = call->asked;
+	int result = doors_fusion_body(call, body);
 
-	if (doors_fusion_body(call, body) == 0) {
-		*ret_patience_us = doors_fusion_patience(body->compile_seconds, body->run_seconds);
-		return body;
-	}
-	clear(body);
-	return NULL;
+	*ret_patience_us = doors_fusion_patience(body->compile_seconds, body->run_seconds);
+	return result;
 }
 
 /* -------- the answer ---------------------------------------------------------------------------------- */
@@ -121,7 +117,14 @@ static void run(struct doors_call *call)
 /* -------- routes -------------------------------------------------------------------------------------- */
 
 static const struct door run_code = {
-	.name = "fusion", .copies = 1, .take = take, .run = run, .late = doors_fusion_late, .clear = clear};
+	.name = "fusion",
+	.size = sizeof(struct fusion_body),
+	.copies = 1,
+	.take = take,
+	.run = run,
+	.late = doors_fusion_late,
+	.clear = clear,
+};
 
 /* Data sets are not here; its clients know this answer. */
 static void no_data_set(struct http_exchange *exchange)

@@ -30,7 +30,6 @@ static void clear(void *asked)
 	struct notebook *notebook = asked;
 
 	json_object_put(notebook->document);
-	free(notebook);
 }
 
 /* -------- the request --------------------------------------------------------------------------------- */
@@ -82,16 +81,13 @@ static int take_notebook(struct doors_call *call, struct notebook *ret)
 	return doors_fusion_files(reply, ret->document, &ret->files, &ret->fetch);
 }
 
-static void *take(struct doors_call *call, int64_t *ret_patience_us)
+static int take(struct doors_call *call, int64_t *ret_patience_us)
 {
-	struct notebook *notebook = xcalloc(1, sizeof(*notebook));
+	struct notebook *notebook = call->asked;
+	int result = take_notebook(call, notebook);
 
-	if (take_notebook(call, notebook) == 0) {
-		*ret_patience_us = doors_fusion_patience(notebook->total_seconds, 0);
-		return notebook;
-	}
-	clear(notebook);
-	return NULL;
+	*ret_patience_us = doors_fusion_patience(notebook->total_seconds, 0);
+	return result;
 }
 
 /* -------- a cell's answer ----------------------------------------------------------------------------- */
@@ -372,4 +368,11 @@ static void run(struct doors_call *call)
 }
 
 const struct door doors_jupyter = {
-	.name = "fusion", .copies = 1, .take = take, .run = run, .late = doors_fusion_late, .clear = clear};
+	.name = "fusion",
+	.size = sizeof(struct notebook),
+	.copies = 1,
+	.take = take,
+	.run = run,
+	.late = doors_fusion_late,
+	.clear = clear,
+};

@@ -18,18 +18,12 @@ static void clear(void *asked)
 	struct piston_body *body = asked;
 
 	json_object_put(body->document);
-	free(body);
 }
 
-static void *take(struct doors_call *call, int64_t *ret_patience_us)
+static int take(struct doors_call *call, int64_t *ret_patience_us)
 {
-	struct piston_body *body = xcalloc(1, sizeof(*body));
-
 	*ret_patience_us = PATIENCE_US;
-	if (doors_piston_body(call, body) == 0)
-		return body;
-	clear(body);
-	return NULL;
+	return doors_piston_body(call, call->asked);
 }
 
 /* -------- the answer ---------------------------------------------------------------------------------- */
@@ -158,7 +152,14 @@ static void run(struct doors_call *call)
 /* -------- routes -------------------------------------------------------------------------------------- */
 
 static const struct door execute = {
-	.name = "piston", .copies = 1, .take = take, .run = run, .late = doors_piston_late, .clear = clear};
+	.name = "piston",
+	.size = sizeof(struct piston_body),
+	.copies = 1,
+	.take = take,
+	.run = run,
+	.late = doors_piston_late,
+	.clear = clear,
+};
 
 struct listing {
 	struct json_object *all;
