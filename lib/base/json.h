@@ -45,6 +45,7 @@ void json_print_pretty(struct buf *out, struct json_object *object);
 struct json_object *json_get(struct json_object *object, const char *key, enum json_type type);
 struct json_object *json_member(struct json_object *object, const char *key); /* of any type */
 const char *json_get_string(struct json_object *object, const char *key); /* NULL too if it contains a NUL */
+bool json_list_has(struct json_object *list, const char *text); /* a string; false of NULL */
 
 /* Building. The value is taken over. json_add_bytes: program output, made safe by utf8_safe first. */
 void json_add(struct json_object *object, const char *key, struct json_object *value);

@@ -189,6 +189,17 @@ const char *json_get_string(struct json_object *object, const char *key)
 	return text;
 }
 
+bool json_list_has(struct json_object *list, const char *text)
+{
+	for (size_t i = 0; list != NULL && i < json_object_array_length(list); i++) {
+		struct json_object *item = json_object_array_get_idx(list, i);
+
+		if (json_object_is_type(item, json_type_string) && streq(json_object_get_string(item), text))
+			return true;
+	}
+	return false;
+}
+
 void json_add(struct json_object *object, const char *key, struct json_object *value)
 {
 	if (json_object_object_add(object, key, value) < 0)

@@ -14,17 +14,6 @@
 #include "lib/base/utf8.h"
 #include "lib/base/util.h"
 
-static bool list_has(struct json_object *list, const char *word)
-{
-	for (size_t i = 0; list != NULL && i < json_object_array_length(list); i++) {
-		struct json_object *item = json_object_array_get_idx(list, i);
-
-		if (json_object_is_type(item, json_type_string) && streq(json_object_get_string(item), word))
-			return true;
-	}
-	return false;
-}
-
 /* A name that a page can show; *ret "" where there is none. */
 static bool take_name(struct json_object *body, char ret[STORE_OAUTH_NAME_MAX + 1])
 {
@@ -118,11 +107,11 @@ int oauth_client_register(const struct config *config, struct json_object *body,
 	if ((grants != NULL && !json_object_is_type(grants, json_type_array)) ||
 	    (types != NULL && !json_object_is_type(types, json_type_array)))
 		return bad(ret_error, OAUTH_BAD_METADATA, err, "grant_types and response_types must be lists");
-	if (types != NULL && !list_has(types, "code"))
+	if (types != NULL && !json_list_has(types, "code"))
 		return bad(ret_error, OAUTH_BAD_METADATA, err, "response_types must have code");
-	if (grants != NULL && !list_has(grants, "authorization_code"))
+	if (grants != NULL && !json_list_has(grants, "authorization_code"))
 		return bad(ret_error, OAUTH_BAD_METADATA, err, "grant_types must have authorization_code");
-	client.refreshes = list_has(grants, "refresh_token");
+	client.refreshes = json_list_has(grants, "refresh_token");
 	*ret_error = OAUTH_BAD_REDIRECT;
 	int result = take_redirects(config, body, NULL, &client, err);
 
@@ -144,7 +133,7 @@ static int check_document(struct json_object *body, const char *id, struct err *
 	method = json_get_string(body, "token_endpoint_auth_method");
 	if (method != NULL && !streq(method, "none") &&
 	    !(streq(method, "private_key_jwt") &&
-	      list_has(json_get(body, "token_endpoint_auth_methods_supported", json_type_array), "none")))
+	      json_list_has(json_get(body, "token_endpoint_auth_methods_supported", json_type_array), "none")))
 		return err_set(err, ERR_INVALID, "its token_endpoint_auth_method must be none");
 	return 0;
 }
@@ -166,7 +155,7 @@ int oauth_client_document(const struct config *config, const char *id, const cha
 			       "its client_name must be a text of at most 200 bytes without control characters");
 	struct json_object *grants = json_get(body, "grant_types", json_type_array);
 
-	client.refreshes = list_has(grants, "refresh_token");
+	client.refreshes = json_list_has(grants, "refresh_token");
 	if ((result = take_redirects(config, body, id, &client, err)) < 0)
 		return result;
 	snprintf(client.id, sizeof(client.id), "%s", id);

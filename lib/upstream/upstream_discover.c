@@ -275,15 +275,7 @@ static int get_metadata(const struct upstream_server *server, const char *issuer
 
 static bool list_has(struct json_object *document, const char *member, const char *word)
 {
-	struct json_object *list = json_get(document, member, json_type_array);
-
-	for (size_t i = 0; list != NULL && i < json_object_array_length(list); i++) {
-		struct json_object *item = json_object_array_get_idx(list, i);
-
-		if (json_object_is_type(item, json_type_string) && streq(json_object_get_string(item), word))
-			return true;
-	}
-	return false;
+	return json_list_has(json_get(document, member, json_type_array), word);
 }
 
 /* An endpoint, which must be of https; *ret stays NULL where it is not there. */
